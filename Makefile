@@ -1,0 +1,60 @@
+# Each target says what it does, redoes nothing that is fresh, and fails with one
+# clear sentence. `make help` lists them.
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/bin
+
+# One thread for the linear algebra: results and timings then do not depend on cores.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+export PYTHONDONTWRITEBYTECODE := 1
+
+# Stored outputs are compared digit by digit where they were made: under the lock on
+# Linux x86-64. Elsewhere the cells run and the verdicts decide.
+NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval,--nbval-lax)
+
+.DEFAULT_GOAL := help
+.PHONY: help environment serve site test units lint notebooks check-notebooks import lab lock
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
+
+environment:  # create .venv from the hashed lock, unless it is fresh
+	@$(PYTHON) tools/environment.py
+
+serve: environment  ## build the site from stored outputs and serve it on PORT
+	@$(BIN)/python -m tools.serve --port $(PORT)
+
+site: environment  ## build the site from stored outputs into _build/html
+	@$(BIN)/python -m tools.serve --build-only
+
+test: lint units check-notebooks  ## everything a change must pass
+
+lint: environment  ## style and types
+	@echo "lint: ruff and mypy"
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/mypy --no-error-summary
+
+units: environment site  ## tests of lib, of the pipeline and of the site in a browser
+	@echo "tests: lib, pipeline, site"
+	@$(BIN)/python -m pytest -q
+
+check-notebooks: environment  ## execute every notebook and compare its stored outputs
+	@echo "tests: notebooks, executed and compared ($(NBVAL))"
+	@$(BIN)/python -m pytest -q $(NBVAL) --nbval-current-env --nbval-cell-timeout 300 chapters
+
+notebooks: environment  ## execute the notebooks whose text or code changed
+	@$(BIN)/python -m tools.notebooks
+
+import: environment  ## bring cells edited in JupyterLab back: make import NB=chapters/x.ipynb
+	@test -n "$(NB)" || { echo "error: say which notebook, as in: make import NB=chapters/2-softmax-expansion.ipynb"; exit 1; }
+	@$(BIN)/python -m tools.notebooks --import $(NB)
+
+lab: environment  ## open the notebooks in JupyterLab
+	@cd chapters && ../$(BIN)/jupyter lab
+
+lock: environment  ## resolve the dependencies again into requirements.lock (needs uv)
+	@command -v uv >/dev/null || { echo "error: make lock needs uv: pip install uv"; exit 1; }
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra dev \
+	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+	  --output-file requirements.lock pyproject.toml

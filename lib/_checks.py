@@ -1,0 +1,98 @@
+"""Input checks shared by all modules: each error names the argument and the value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from numbers import Integral, Real
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+def _first(bad: npt.NDArray[np.bool_]) -> str:
+    """Index of the first offending entry as it would be typed, '' for a scalar."""
+    index = np.argwhere(bad)[0]
+    return f"[{', '.join(map(str, index))}]" if index.size else ""
+
+
+def as_float(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as a float64 array (a view where possible, never changed).
+
+    Raises ValueError when ``value`` is ragged, complex or not numeric.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a rectangular array of numbers") from error
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}")
+    return array.astype(np.float64, copy=False)
+
+
+def require_finite(name: str, array: Array, *, masked: bool = False) -> Array:
+    """Return ``array``; raise ValueError at the first NaN or infinity in it.
+
+    With ``masked=True`` the value −inf is let through (a masked score).
+    """
+    bad = ~np.isfinite(array)
+    if masked:
+        bad &= array != -np.inf
+    if bad.any():
+        allowed = "finite or -inf" if masked else "finite"
+        raise ValueError(
+            f"{name} must be {allowed}, but {name}{_first(bad)} is {array[bad][0]}"
+        )
+    return array
+
+
+def require_last_axis(name: str, array: Array) -> Array:
+    """Return ``array``; raise ValueError unless its last axis has an entry."""
+    if array.ndim == 0 or array.shape[-1] == 0:
+        raise ValueError(f"{name} needs a non-empty last axis, got shape {array.shape}")
+    return array
+
+
+def require_square(name: str, array: Array) -> Array:
+    """Return ``array``; raise ValueError unless it is a non-empty ``(..., m, m)``."""
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2] or not array.shape[-1]:
+        raise ValueError(f"{name} must have shape (..., m, m), got {array.shape}")
+    return array
+
+
+def require_matrix(name: str, array: Array) -> Array:
+    """Return ``array``; raise ValueError unless it is a non-empty matrix."""
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(f"{name} must be a non-empty matrix, got shape {array.shape}")
+    return array
+
+
+def require_positive(name: str, value: float) -> float:
+    """Return ``value`` as a float; raise ValueError unless 0 < value < ∞."""
+    if not isinstance(value, Real) or not 0 < value < np.inf:
+        raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+    return float(value)
+
+
+def require_count(name: str, value: int, *, least: int = 1) -> int:
+    """Return ``value`` as an int; raise ValueError unless it is one, ≥ ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def require_choice(name: str, value: int, choices: Collection[int]) -> int:
+    """Return ``value``; raise ValueError unless it is one of the integers listed."""
+    integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not integer or value not in choices:
+        listed = ", ".join(map(str, choices))
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}")
+    return int(value)
+
+
+def require_generator(name: str, rng: np.random.Generator) -> np.random.Generator:
+    """Return ``rng``; raise ValueError unless it is a numpy Generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"{name} must be a numpy.random.Generator, got {rng!r}")
+    return rng

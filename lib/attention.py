@@ -1,0 +1,324 @@
+r"""Softmax, its derivatives and its Taylor expansion about 0; shaped attention.
+
+Throughout, the softmax acts on the last axis, which has length m (the number of
+keys). For one row z,
+
+.. math:: s_i(z) = \frac{e^{z_i}}{\sum_j e^{z_j}} .
+"""
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+import numpy.typing as npt
+
+from lib._checks import (
+    Array,
+    as_float,
+    require_choice,
+    require_count,
+    require_finite,
+    require_generator,
+    require_last_axis,
+    require_matrix,
+    require_positive,
+    require_square,
+)
+
+# C_r bounds |s_i^{(r)}| / (s_i R^r) along a ray, r = 1..5, by the triangle inequality.
+# For a variable of range R: variance ≤ R²/4, |κ₃| ≤ R³/(6√3), |κ₄| ≤ R⁴/8,
+# |3·variance² − κ₄| ≤ 5R⁴/16 and |fifth central moment| ≤ R⁵/4.
+_SKEW = 1 / (6 * 3**0.5)
+_RAY_CONSTANTS = (
+    1.0,
+    1.0,
+    1 + 3 / 4 + _SKEW,
+    1 + 6 / 4 + 4 * _SKEW + 5 / 16,
+    1 + 10 / 4 + 10 * _SKEW + 15 / 16 + 5 / 8 + 5 * _SKEW + 1 / 4,
+)
+
+
+def softmax(logits: npt.ArrayLike) -> Array:
+    r"""Softmax of the last axis, :math:`s_i = e^{z_i} / \sum_j e^{z_j}`.
+
+    Parameters
+    ----------
+    logits : array_like, shape (..., m)
+        Scores. The value −inf is allowed and gets weight 0.
+
+    Returns
+    -------
+    ndarray, shape (..., m)
+        Non-negative weights; each row sums to 1.
+
+    Raises
+    ------
+    ValueError
+        For a NaN, a +inf, a row of −inf only, or an empty last axis.
+    """
+    z = require_last_axis("logits", as_float("logits", logits))
+    require_finite("logits", z, masked=True)
+    top = z.max(axis=-1, keepdims=True)  # (..., 1)
+    if np.isneginf(top).any():
+        raise ValueError("logits has a row of -inf only, which no softmax can weigh")
+    # Subtracting the maximum leaves s unchanged and keeps every exponent ≤ 0.
+    # A difference beyond the float range is −inf, which has weight 0 as it should.
+    with np.errstate(over="ignore"):
+        weights = np.exp(z - top)
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def softmax_derivatives(z: npt.ArrayLike, order: int) -> Array:
+    r"""Exact derivative tensor of the softmax at the vector ``z``.
+
+    The entry :math:`[i, j, k, \dots]` is
+    :math:`\partial_j \partial_k \cdots s_i(z)`. Softmax is the gradient of
+    :math:`\log \sum_j e^{z_j}`, hence the tensor of order r is the joint cumulant of
+    order r + 1 of the one-hot vector :math:`e_I`, where :math:`P(I = i) = s_i`; it is
+    symmetric in all its indices.
+
+    Parameters
+    ----------
+    z : array_like, shape (m,)
+        Where to differentiate; −inf is allowed, its index has derivative 0.
+    order : {1, 2, 3}
+        Order of the derivative.
+
+    Returns
+    -------
+    ndarray, shape (m,) * (order + 1)
+        Output index first.
+
+    Raises
+    ------
+    ValueError
+        For another order, an array that is not a vector, or what softmax refuses.
+    """
+    require_choice("order", order, (1, 2, 3))
+    z = as_float("z", z)
+    if z.ndim != 1 or z.size == 0:
+        raise ValueError(f"z must be a non-empty vector, got shape {z.shape}")
+    require_finite("z", z, masked=True)
+    if np.isneginf(z).all():
+        raise ValueError("z is -inf only, where the softmax has no derivative")
+    s = softmax(z)  # (m,)
+    eye = np.eye(s.size)
+    # e_I − s takes the value centered[a] = e_a − s with probability s_a.
+    centered = eye - s  # (m outcomes, m)
+    covariance = np.einsum("a,ai,aj->ij", s, centered, centered)
+    if order == 1:
+        return np.asarray(covariance)
+    if order == 2:
+        third = np.einsum("a,ai,aj,ak->ijk", s, centered, centered, centered)
+        return np.asarray(third)
+    fourth = np.einsum(
+        "a,ai,aj,ak,al->ijkl", s, centered, centered, centered, centered, optimize=True
+    )
+    # The fourth cumulant is the central moment less the three pairings.
+    pairs = np.einsum("ij,kl->ijkl", covariance, covariance)
+    pairings = pairs + pairs.transpose(0, 2, 1, 3) + pairs.transpose(0, 3, 2, 1)
+    return np.asarray(fourth - pairings)
+
+
+def softmax_expansion(logits: npt.ArrayLike, order: int) -> Array:
+    r"""Taylor polynomial of the softmax about 0, applied to each row.
+
+    With :math:`\hat u = u - \tfrac1m \sum_j u_j` (the row, centered) and
+    :math:`M_k = \tfrac1m \sum_j \hat u_j^k`,
+
+    .. math:: s(u) \approx \frac1m \Big[ 1 + \hat u + \tfrac12 (\hat u^2 - M_2)
+              + \tfrac16 (\hat u^3 - 3 M_2 \hat u - M_3) \Big],
+
+    where powers are taken entry by entry and ``order`` keeps the terms up to that
+    power. Each term of positive order has row sum 0.
+
+    Parameters
+    ----------
+    logits : array_like, shape (..., m)
+        Finite scores, already divided by their temperature.
+    order : {0, 1, 2, 3}
+        Degree of the polynomial.
+
+    Returns
+    -------
+    ndarray, shape (..., m)
+        Rows sum to 1; entries may be negative.
+
+    Raises
+    ------
+    ValueError
+        For another order, non-finite or empty rows, or scores so large that the
+        polynomial leaves the float range.
+    """
+    require_choice("order", order, (0, 1, 2, 3))
+    u = _centered(logits)  # (..., m)
+    polynomial = np.sum(_terms(u)[: order + 1], axis=0)  # (..., m)
+    if not np.isfinite(polynomial).all():
+        largest = np.abs(u).max()
+        raise ValueError(
+            f"logits is too large for order {order}: a centered entry is {largest:.3g}"
+        )
+    return np.asarray(polynomial)
+
+
+def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
+    r"""Bound on the remainder of :func:`softmax_expansion`, one number per row.
+
+    For a row with centered entries :math:`\hat u` and range
+    :math:`R = \max \hat u - \min \hat u`, every entry of the remainder of order k is
+    in absolute value at most
+
+    .. math:: B_k = \frac{C_{k+1} R^{k+1}}{(k+1)!}
+              \min\Big(1, \frac{e^{\max \hat u}}{m}\Big),
+              \qquad C = (1, 1, 1.847, 3.198, 6.756)
+
+    (constants rounded up here), and also at most :math:`\max_i |T_{k+1,i}| + B_{k+1}`,
+    where :math:`T_{k+1}` is the next term of the series. The smaller one is returned;
+    the second is sharp as the scores tend to 0. Both hold in exact arithmetic: below
+    about 1e-16 the rounding of the softmax itself is larger than the remainder.
+
+    Parameters
+    ----------
+    logits : array_like, shape (..., m)
+        Finite scores, already divided by their temperature.
+    order : {0, 1, 2, 3}
+        Degree of the polynomial whose remainder is bounded.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        The bound; ``inf`` where it exceeds the float range.
+
+    Raises
+    ------
+    ValueError
+        For another order, or non-finite or empty rows.
+
+    Notes
+    -----
+    Proved on the page of the softmax expansion: Taylor's formula with integral
+    remainder along the ray t ↦ s(tu), the bounds C_r R^r on its logarithmic
+    derivatives, and Jensen's inequality for the denominator.
+    """
+    require_choice("order", order, (0, 1, 2, 3))
+    u = _centered(logits)  # (..., m)
+    following = np.abs(_terms(u)[order + 1]).max(axis=-1)  # (...)
+    # A term that overflowed to inf − inf bounds nothing.
+    following = np.where(np.isnan(following), np.inf, following)
+    return np.minimum(
+        _ray_bound(u, order + 1), following + _ray_bound(u, order + 2)
+    )
+
+
+def shaped_attention(logits: npt.ArrayLike, temperature: float) -> Array:
+    r"""Shaped attention :math:`A = I + \mathrm{softmax}(Y/\tau) - \tfrac1m 11^\top`.
+
+    Parameters
+    ----------
+    logits : array_like, shape (..., m, m)
+        Scores Y, queries along rows; −inf masks a key.
+    temperature : float
+        :math:`\tau > 0`.
+
+    Returns
+    -------
+    ndarray, shape (..., m, m)
+        Rows sum to 1; tends to I as τ → ∞ for finite Y.
+
+    Raises
+    ------
+    ValueError
+        For scores that are not square, a temperature that is not positive and
+        finite, a quotient beyond the float range, or what softmax refuses.
+
+    References
+    ----------
+    Noci et al., *The Shaped Transformer*, 2023, arXiv:2306.17759.
+    """
+    y = require_square("logits", as_float("logits", logits))
+    tau = require_positive("temperature", temperature)
+    require_finite("logits", y, masked=True)
+    with np.errstate(over="ignore"):
+        scaled = y / tau
+    if (np.isinf(scaled) & np.isfinite(y)).any():
+        raise ValueError(f"temperature is too small for these logits, got {tau!r}")
+    m = y.shape[-1]
+    return np.asarray(np.eye(m) + softmax(scaled) - 1 / m)
+
+
+def random_scores(
+    x: npt.ArrayLike, key_width: int, *, rng: np.random.Generator
+) -> Array:
+    r"""Scores of one randomly initialized head, :math:`Y = \tfrac1n X W^Q W^{K\top} X^\top`.
+
+    The entries of :math:`W^Q, W^K \in \mathbb R^{n \times n_k}` are independent
+    N(0, 1). Then :math:`E[Y^{\alpha\delta} Y^{\beta\omega}] = n_k V^{\alpha\beta}
+    V^{\delta\omega}` with :math:`V = \tfrac1n X X^\top`.
+
+    Parameters
+    ----------
+    x : array_like, shape (m, n)
+        Tokens, one per row.
+    key_width : int
+        :math:`n_k \ge 1`.
+    rng : numpy.random.Generator
+        Source of the weights.
+
+    Returns
+    -------
+    ndarray, shape (m, m)
+        Query index first.
+
+    Raises
+    ------
+    ValueError
+        For tokens that are not a finite matrix, or a key width below 1.
+    """
+    x = require_finite("x", require_matrix("x", as_float("x", x)))
+    require_count("key_width", key_width)
+    require_generator("rng", rng)
+    n = x.shape[1]
+    w_query, w_key = rng.standard_normal((2, n, key_width))
+    return np.asarray((x @ w_query) @ (x @ w_key).T / n)  # (m, m)
+
+
+def _centered(logits: npt.ArrayLike) -> Array:
+    """Rows less their mean, after the checks shared by the expansion and its bound."""
+    u = require_last_axis("logits", as_float("logits", logits))
+    require_finite("logits", u)
+    # Halving first keeps the difference of two extreme scores in range.
+    half = u / 2
+    with np.errstate(over="ignore"):
+        centered = 2 * (half - half.mean(axis=-1, keepdims=True))
+    if not np.isfinite(centered).all():
+        raise ValueError(f"logits is too large to center: its maximum is {u.max():.3g}")
+    return np.asarray(centered)
+
+
+def _terms(u: Array) -> list[Array]:
+    """Terms of degree 0 to 4 of the series for centered rows, each (..., m).
+
+    They are f^{(r)}(0)/r! for f(t) = s(tu), from the cumulants of u under the uniform
+    weights 1/m. What leaves the float range is inf or NaN; callers look.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        m2, m3, m4 = (np.mean(u**k, axis=-1, keepdims=True) for k in (2, 3, 4))
+        brackets = (
+            np.ones_like(u),
+            u,
+            (u**2 - m2) / 2,
+            (u**3 - 3 * m2 * u - m3) / 6,
+            (u**4 - 6 * m2 * u**2 - 4 * m3 * u + 6 * m2**2 - m4) / 24,
+        )
+    return [bracket / u.shape[-1] for bracket in brackets]
+
+
+def _ray_bound(u: Array, degree: int) -> Array:
+    """Bound C_r R^r/r! · sup s on the Taylor remainder of degree r = ``degree``."""
+    top = u.max(axis=-1)  # (...)
+    with np.errstate(over="ignore"):
+        spread = (top - u.min(axis=-1)) ** degree
+        largest = np.minimum(1.0, np.exp(top) / u.shape[-1])
+        constant = _RAY_CONSTANTS[degree - 1] / factorial(degree)
+        return np.asarray(constant * spread * largest)

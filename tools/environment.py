@@ -1,0 +1,79 @@
+"""Create the environment in .venv from the hashed lock; do nothing when it is fresh.
+
+Only the standard library, and only syntax that old interpreters can read, so that
+a wrong Python version meets a sentence and not a traceback.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VENV = os.path.join(ROOT, ".venv")
+OLDEST, NEWEST = (3, 11), (3, 13)
+
+
+def fingerprint():
+    """Digest of all that determines the environment: lock, metadata, interpreter."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name in ("requirements.lock", "pyproject.toml"):
+        with open(os.path.join(ROOT, name), "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+def check_version(version):
+    """Stop with one sentence unless the interpreter is a supported one."""
+    if not OLDEST <= tuple(version[:2]) <= NEWEST:
+        sys.exit(
+            "error: this project needs Python 3.11, 3.12 or 3.13, and python3 is %d.%d;"
+            " say which to use, as in: make PYTHON=python3.12 serve" % tuple(version[:2])
+        )
+
+
+def run(step, *command):
+    """Run one installation step; on failure, its output and one sentence."""
+    print(step)
+    result = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT
+    )
+    if result.returncode:
+        output = result.stdout.decode("utf-8", "replace")
+        sys.stderr.write(output[-3000:])
+        lost = ("NewConnectionError", "ConnectionError", "No matching distribution",
+                "Temporary failure in name resolution", "Could not fetch URL")
+        network = any(word in output for word in lost)
+        sys.exit(
+            "error: the package index could not be reached; the first run needs a"
+            " network connection"
+            if network
+            else "error: '%s' failed; its output is above" % step
+        )
+
+
+def main():
+    check_version(sys.version_info)
+    stamp = os.path.join(VENV, ".installed-from")
+    wanted = fingerprint()
+    if os.path.exists(stamp):
+        with open(stamp) as file:
+            if file.read() == wanted:
+                return
+    python = os.path.join(VENV, "bin", "python")
+    # A half-made environment is never mended: it is made anew.
+    shutil.rmtree(VENV, ignore_errors=True)
+    run("environment: creating .venv", sys.executable, "-m", "venv", VENV)
+    pip = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    run("environment: installing the locked packages (about a minute)",
+        *pip, "--require-hashes", "--requirement", "requirements.lock")
+    run("environment: installing lib",
+        *pip, "--no-deps", "--no-build-isolation", "--editable", ".")
+    with open(stamp + ".part", "w") as file:
+        file.write(wanted)
+    os.replace(stamp + ".part", stamp)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""Text to executed notebook, one way.
+
+A chapter is a pair: ``name.md``, the text people edit (MyST, read by jupytext), and
+``name.ipynb``, generated from it, executed and normalized, committed with outputs.
+The notebook carries the digests of all it was made from, so that staleness is a
+matter of content and never of file times.
+
+    python -m tools.notebooks            execute what is stale
+    python -m tools.notebooks --status   say what is stale, execute nothing
+    python -m tools.notebooks --import chapters/2-softmax-expansion.ipynb
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import datetime
+import hashlib
+import json
+import os
+import platform
+import resource
+import sys
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+ROOT = Path(__file__).resolve().parent.parent
+FACTS = Path("chapters/reference/execution.json")
+KEY = "attention_limit"  # notebook metadata: {path: sha256} of all it was made from
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+}
+
+
+class PipelineError(RuntimeError):
+    """What is wrong, naming the file."""
+
+
+def texts(root: Path = ROOT) -> list[Path]:
+    """The texts that are notebooks: those whose front matter names a kernel."""
+    found = [
+        path
+        for path in sorted((root / "chapters").rglob("*.md"))
+        if path.read_text("utf-8").startswith("---\n")
+        and "\nkernelspec:" in path.read_text("utf-8").split("\n---\n")[0]
+    ]
+    for name, count in Counter(path.stem for path in found).items():
+        if count > 1:
+            both = ", ".join(str(p.relative_to(root)) for p in found if p.stem == name)
+            raise PipelineError(f"two notebooks are named {name!r}: {both}")
+    return found
+
+
+def read_text(path: Path) -> nbformat.NotebookNode:
+    """The notebook a text describes: no outputs, ids derived from the content."""
+    notebook = jupytext.read(path, fmt="md:myst")
+    notebook.metadata = nbformat.from_dict(METADATA)
+    seen: Counter[str] = Counter()
+    for cell in notebook.cells:
+        key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
+        cell.id = f"{key}-{seen[key]}"
+        seen[key] += 1
+    return notebook
+
+
+def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
+    """sha256 of the text, of each ``lib`` module it imports, of style and lock."""
+    code = [c.source for c in read_text(path).cells if c.cell_type == "code"]
+    pending = [path, root / "requirements.lock"]
+    pending += [module for source in code for module in _imports(source, root)]
+    files: set[Path] = set()
+    while pending:
+        file = pending.pop()
+        if file in files:
+            continue
+        files.add(file)
+        if file.suffix == ".py":
+            pending += _imports(file.read_text("utf-8"), root)
+            if file.stem == "figures":
+                pending += (root / "lib").glob("*.mplstyle")
+    return {
+        file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(files)
+    }
+
+
+def _imports(source: str, root: Path) -> list[Path]:
+    """Files of ``lib`` that a piece of Python imports."""
+    names = {"lib"}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    parts = (name.split(".") for name in names if name.split(".")[0] == "lib")
+    files = (root.joinpath(*p[:-1], f"{p[-1]}.py") for p in parts if len(p) > 1)
+    return [root / "lib" / "__init__.py", *(file for file in files if file.is_file())]
+
+
+def stale(path: Path, root: Path = ROOT) -> list[str]:
+    """The files that changed since the notebook of this text was made."""
+    target = path.with_suffix(".ipynb")
+    if not target.exists():
+        return [target.relative_to(root).as_posix()]
+    stored = nbformat.read(target, 4).metadata.get(KEY, {})
+    fresh = digests(path, root)
+    return sorted(k for k in stored.keys() | fresh if stored.get(k) != fresh.get(k))
+
+
+def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
+    """Make the notebook of one text; return the facts of the run."""
+    before = digests(path, root)
+    notebook = read_text(path)
+    start, clock = _children_seconds(), datetime.datetime.now(datetime.UTC)
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise PipelineError(f"{path.relative_to(root)}: a cell failed\n{error}") from None
+    if digests(path, root) != before:
+        raise PipelineError(
+            f"{path.relative_to(root)}: it or what it imports was edited while it was"
+            " being executed; nothing was written, run make notebooks again"
+        )
+    # Execution adds what the kernel reports of itself (its Python version).
+    notebook.metadata = nbformat.from_dict({**METADATA, KEY: before})
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    replace(path.with_suffix(".ipynb"), nbformat.writes(notebook) + "\n")
+    return {
+        "cpu_seconds": round(_children_seconds() - start, 1),
+        "date": clock.date().isoformat(),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        **{name: version(name) for name in ("numpy", "scipy", "matplotlib")},
+    }
+
+
+def _children_seconds() -> float:
+    """CPU seconds of the kernels that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def replace(path: Path, content: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(content, "utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def import_notebook(notebook: Path, root: Path = ROOT) -> None:
+    """Bring cells edited in JupyterLab back into the text, unless that changed too."""
+    notebook = notebook.resolve()
+    path = notebook.with_suffix(".md")
+    if path not in texts(root):
+        raise PipelineError(f"{notebook}: there is no text beside it")
+    edited = nbformat.read(notebook, 4)
+    name = path.relative_to(root).as_posix()
+    stored = edited.metadata.get(KEY, {}).get(name)
+    if stored != hashlib.sha256(path.read_bytes()).hexdigest():
+        raise PipelineError(
+            f"{name} changed since the notebook was made: keep one of the two edits,"
+            " run make notebooks, and make the other one again"
+        )
+    edited.metadata = jupytext.read(path, fmt="md:myst").metadata  # its front matter
+    replace(path, jupytext.writes(edited, fmt="md:myst"))
+
+
+def main(argv: list[str] | None = None, root: Path = ROOT) -> None:
+    parser = argparse.ArgumentParser(prog="tools.notebooks", description=__doc__)
+    parser.add_argument("--status", action="store_true")
+    parser.add_argument("--import", dest="notebook", type=Path)
+    options = parser.parse_args(argv)
+    if options.notebook:
+        return import_notebook(options.notebook, root)
+    facts = root / FACTS
+    for path in texts(root):
+        name, changed = path.stem, stale(path, root)
+        if not changed:
+            print(f"notebooks: {name} is fresh")
+        elif options.status:
+            print(f"notebooks: {name} is STALE ({', '.join(changed)} changed)")
+        else:
+            print(f"notebooks: executing {name} ({', '.join(changed)} changed)")
+            fact = execute(path, root)
+            known = json.loads(facts.read_text()) if facts.exists() else {}
+            known[name] = fact
+            replace(facts, json.dumps(known, indent=2, sort_keys=True) + "\n")
+    return None
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except PipelineError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; no notebook was left half-written")

@@ -1,0 +1,107 @@
+"""Build the site from stored outputs when it is stale; serve it, compressed.
+
+    python -m tools.serve [--port 8000] [--build-only]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import tornado.web
+
+from tools.notebooks import ROOT, PipelineError, stale, texts
+
+HTML = Path("_build/html")
+# What the site is made from: a change of any of these means a new build.
+SOURCES = ("_config.yml", "_toc.yml", "requirements.lock", "chapters", "figures", "lib",
+           "tools")
+
+
+def source_digest(root: Path = ROOT) -> str:
+    """Digest of every file the site is made from."""
+    digest = hashlib.sha256()
+    for name in SOURCES:
+        top = root / name
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            skipped = {"__pycache__", ".ipynb_checkpoints"} & set(path.parts)
+            if path.is_file() and not skipped:
+                digest.update(f"{path.relative_to(root)}\0".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def build(root: Path = ROOT) -> Path:
+    """Build the site unless it is fresh; a warning is an error."""
+    stamp, digest = root / "_build" / "built-from", source_digest(root)
+    for path in texts(root):
+        if changed := stale(path, root):
+            print(f"site: the page {path.stem} is STALE ({', '.join(changed)} changed);"
+                  " make notebooks executes it")
+    if stamp.exists() and stamp.read_text() == digest:
+        print("site: already built")
+        return root / HTML
+    print("site: building from stored outputs")
+    shutil.rmtree(root / "_build", ignore_errors=True)
+    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", ".", "-W", "-n",
+               "--keep-going", "-q"]
+    result = subprocess.run(
+        command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )
+    if result.returncode:
+        print(result.stdout)
+        raise PipelineError("the site did not build; the messages above say where")
+    stamp.write_text(digest)
+    return root / HTML
+
+
+def application(folder: Path) -> tornado.web.Application:
+    """Static files, compressed, with a folder's index.html for its address."""
+    handler = (r"/(.*)", tornado.web.StaticFileHandler,
+               {"path": str(folder), "default_filename": "index.html"})
+    return tornado.web.Application([handler], compress_response=True,
+                                   log_function=lambda handler: None)
+
+
+async def serve(folder: Path, port: int) -> None:
+    try:
+        server = application(folder).listen(port, address="127.0.0.1")
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise PipelineError(
+            f"port {port} is taken; choose another one, as in: make serve"
+            f" PORT={port + 1}"
+        ) from None
+    print(f"site: http://localhost:{port}/ (Ctrl-C stops it)", flush=True)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        server.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tools.serve")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--build-only", action="store_true")
+    options = parser.parse_args()
+    folder = build()
+    if not options.build_only:
+        asyncio.run(serve(folder, options.port))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except PipelineError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        print("site: stopped")
