@@ -78,7 +78,9 @@ def require_positive(name: str, value: float) -> float:
 def require_count(name: str, value: int, *, least: int = 1) -> int:
     """Return ``value`` as an int; raise ValueError unless it is one, ≥ ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+        raise ValueError(
+            f"{name} must be an integer of at least {least}, got {value!r}"
+        )
     return int(value)
 
 

@@ -206,9 +206,7 @@ def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
     following = np.abs(_terms(u)[order + 1]).max(axis=-1)  # (...)
     # A term that overflowed to inf − inf bounds nothing.
     following = np.where(np.isnan(following), np.inf, following)
-    return np.minimum(
-        _ray_bound(u, order + 1), following + _ray_bound(u, order + 2)
-    )
+    return np.minimum(_ray_bound(u, order + 1), following + _ray_bound(u, order + 2))
 
 
 def shaped_attention(logits: npt.ArrayLike, temperature: float) -> Array:
@@ -250,7 +248,9 @@ def shaped_attention(logits: npt.ArrayLike, temperature: float) -> Array:
 def random_scores(
     x: npt.ArrayLike, key_width: int, *, rng: np.random.Generator
 ) -> Array:
-    r"""Scores of one randomly initialized head, :math:`Y = \tfrac1n X W^Q W^{K\top} X^\top`.
+    r"""Scores of one head at random initialization.
+
+    .. math:: Y = \tfrac1n X W^Q (W^K)^\top X^\top .
 
     The entries of :math:`W^Q, W^K \in \mathbb R^{n \times n_k}` are independent
     N(0, 1). Then :math:`E[Y^{\alpha\delta} Y^{\beta\omega}] = n_k V^{\alpha\beta}

@@ -277,16 +277,23 @@ def _relation(
         if number.ndim or number <= 0:
             raise ValueError(f"tolerance must be a positive number, got {tolerance!r}")
         target = require_finite("expected", as_float("expected", expected))
-        return f"expected {{:.6g}}, tolerance {float(number):.3g}", target, float(number)
+        return (
+            f"expected {{:.6g}}, tolerance {float(number):.3g}",
+            target,
+            float(number),
+        )
     if tolerance is not None:
         raise ValueError(f"tolerance belongs with expected, got {tolerance!r}")
-    name, bound = ("at_least", at_least) if given[1] else ("at_most", at_most)
-    target = require_finite(name, as_float(name, bound))
+    name = "at_least" if at_least is not None else "at_most"
+    bound = at_least if at_least is not None else at_most
+    target = require_finite(name, as_float(name, np.asarray(bound)))
     return name.replace("_", " ") + " {:.6g}", target, None
 
 
 def _standard_error(stderr: npt.ArrayLike | None) -> Array:
-    noise = require_finite("stderr", as_float("stderr", 0 if stderr is None else stderr))
+    noise = require_finite(
+        "stderr", as_float("stderr", 0 if stderr is None else stderr)
+    )
     if (noise < 0).any():
         raise ValueError(f"stderr must not be negative, got {stderr!r}")
     return noise

@@ -166,7 +166,9 @@ def _rate_curve(
 
 def _require_alt(alt: str) -> None:
     if not isinstance(alt, str) or len(alt.strip()) < _LEAST_ALT:
-        raise ValueError(f"alt must be a sentence of at least 40 characters, got {alt!r}")
+        raise ValueError(
+            f"alt must be a sentence of at least 40 characters, got {alt!r}"
+        )
     if not alt.strip().endswith((".", "?", "!")):
         raise ValueError(f"alt must be a full sentence with its full stop, got {alt!r}")
 

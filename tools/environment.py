@@ -29,7 +29,8 @@ def check_version(version):
     if not OLDEST <= tuple(version[:2]) <= NEWEST:
         sys.exit(
             "error: this project needs Python 3.11, 3.12 or 3.13, and python3 is %d.%d;"
-            " say which to use, as in: make PYTHON=python3.12 serve" % tuple(version[:2])
+            " say which to use, as in: make PYTHON=python3.12 serve"
+            % tuple(version[:2])
         )
 
 
@@ -42,8 +43,13 @@ def run(step, *command):
     if result.returncode:
         output = result.stdout.decode("utf-8", "replace")
         sys.stderr.write(output[-3000:])
-        lost = ("NewConnectionError", "ConnectionError", "No matching distribution",
-                "Temporary failure in name resolution", "Could not fetch URL")
+        lost = (
+            "NewConnectionError",
+            "ConnectionError",
+            "No matching distribution",
+            "Temporary failure in name resolution",
+            "Could not fetch URL",
+        )
         network = any(word in output for word in lost)
         sys.exit(
             "error: the package index could not be reached; the first run needs a"
@@ -66,10 +72,21 @@ def main():
     shutil.rmtree(VENV, ignore_errors=True)
     run("environment: creating .venv", sys.executable, "-m", "venv", VENV)
     pip = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    run("environment: installing the locked packages (about a minute)",
-        *pip, "--require-hashes", "--requirement", "requirements.lock")
-    run("environment: installing lib",
-        *pip, "--no-deps", "--no-build-isolation", "--editable", ".")
+    run(
+        "environment: installing the locked packages (about a minute)",
+        *pip,
+        "--require-hashes",
+        "--requirement",
+        "requirements.lock",
+    )
+    run(
+        "environment: installing lib",
+        *pip,
+        "--no-deps",
+        "--no-build-isolation",
+        "--editable",
+        ".",
+    )
     with open(stamp + ".part", "w") as file:
         file.write(wanted)
     os.replace(stamp + ".part", stamp)

@@ -64,7 +64,9 @@ def read_text(path: Path) -> nbformat.NotebookNode:
     notebook.metadata = nbformat.from_dict(METADATA)
     seen: Counter[str] = Counter()
     for cell in notebook.cells:
-        key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
+        key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[
+            :8
+        ]
         cell.id = f"{key}-{seen[key]}"
         seen[key] += 1
     return notebook
@@ -131,7 +133,9 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
     try:
         client.execute()
     except CellExecutionError as error:
-        raise PipelineError(f"{path.relative_to(root)}: a cell failed\n{error}") from None
+        raise PipelineError(
+            f"{path.relative_to(root)}: a cell failed\n{error}"
+        ) from None
     if digests(path, root) != before:
         raise PipelineError(
             f"{path.relative_to(root)}: it or what it imports was edited while it was"
@@ -181,8 +185,15 @@ def import_notebook(notebook: Path, root: Path = ROOT) -> None:
             f"{name} changed since the notebook was made: keep one of the two edits,"
             " run make notebooks, and make the other one again"
         )
-    edited.metadata = jupytext.read(path, fmt="md:myst").metadata  # its front matter
-    replace(path, jupytext.writes(edited, fmt="md:myst"))
+    replace(path, as_text(edited, path))
+
+
+def as_text(notebook: nbformat.NotebookNode, path: Path) -> str:
+    """The cells of a notebook as a text, under the front matter that ``path`` has."""
+    front = path.read_text("utf-8").split("\n---\n")[0]
+    notebook.metadata = jupytext.read(path, fmt="md:myst").metadata
+    cells = jupytext.writes(notebook, fmt="md:myst").split("\n---\n", 1)[1]
+    return f"{front}\n---\n{cells}"
 
 
 def main(argv: list[str] | None = None, root: Path = ROOT) -> None:

@@ -1,6 +1,6 @@
 """Build the site from stored outputs when it is stale; serve it, compressed.
 
-    python -m tools.serve [--port 8000] [--build-only]
+python -m tools.serve [--port 8000] [--build-only]
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ from tools.notebooks import ROOT, PipelineError, stale, texts
 
 HTML = Path("_build/html")
 # What the site is made from: a change of any of these means a new build.
-SOURCES = ("_config.yml", "_toc.yml", "requirements.lock", "chapters", "figures", "lib",
-           "tools")
+SOURCES = (
+    "_config.yml",
+    "_toc.yml",
+    "requirements.lock",
+    "chapters",
+    "figures",
+    "lib",
+    "tools",
+)
 
 
 def source_digest(root: Path = ROOT) -> str:
@@ -43,18 +50,31 @@ def build(root: Path = ROOT) -> Path:
     stamp, digest = root / "_build" / "built-from", source_digest(root)
     for path in texts(root):
         if changed := stale(path, root):
-            print(f"site: the page {path.stem} is STALE ({', '.join(changed)} changed);"
-                  " make notebooks executes it")
+            print(
+                f"site: the page {path.stem} is STALE ({', '.join(changed)} changed);"
+                " make notebooks executes it"
+            )
     if stamp.exists() and stamp.read_text() == digest:
         print("site: already built")
         return root / HTML
     print("site: building from stored outputs")
     shutil.rmtree(root / "_build", ignore_errors=True)
-    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", ".", "-W", "-n",
-               "--keep-going", "-q"]
+    command = [
+        str(Path(sys.executable).with_name("jupyter-book")),
+        "build",
+        ".",
+        "-W",
+        "-n",
+        "--keep-going",
+        "-q",
+    ]
     result = subprocess.run(
-        command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        command,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     if result.returncode:
         print(result.stdout)
@@ -65,10 +85,14 @@ def build(root: Path = ROOT) -> Path:
 
 def application(folder: Path) -> tornado.web.Application:
     """Static files, compressed, with a folder's index.html for its address."""
-    handler = (r"/(.*)", tornado.web.StaticFileHandler,
-               {"path": str(folder), "default_filename": "index.html"})
-    return tornado.web.Application([handler], compress_response=True,
-                                   log_function=lambda handler: None)
+    handler = (
+        r"/(.*)",
+        tornado.web.StaticFileHandler,
+        {"path": str(folder), "default_filename": "index.html"},
+    )
+    return tornado.web.Application(
+        [handler], compress_response=True, log_function=lambda handler: None
+    )
 
 
 async def serve(folder: Path, port: int) -> None:

@@ -21,7 +21,9 @@ def mathjax_folder() -> Path:
     """The copy of MathJax that the package sphinx-mathjax-offline carries."""
     spec = find_spec("sphinx-mathjax-offline")
     if spec is None or spec.origin is None:
-        raise RuntimeError("sphinx-mathjax-offline is not installed: make serve does it")
+        raise RuntimeError(
+            "sphinx-mathjax-offline is not installed: make serve does it"
+        )
     return Path(spec.origin).parent / "static" / "mathjax"
 
 
@@ -46,6 +48,11 @@ def drop_thebe(app: Any, page: str, template: str, context: dict, doctree: Any) 
         if "thebe" not in f"{getattr(script, 'filename', script)}"
         f"{getattr(script, 'attributes', '')}"
     ]
+
+
+def keep_one_search(app: Any, config: Any) -> None:
+    """The sidebar has the search field; the theme would add a second one on top."""
+    config.html_theme_options["navbar_persistent"] = []
 
 
 class ExecutionFacts(Directive):
@@ -75,6 +82,7 @@ def table(heads: list[str], rows: list[list[str]]) -> nodes.table:
 
 def setup(app: Any) -> dict[str, bool]:
     app.config.mathjax_path = "mathjax/tex-chtml.js"
+    app.connect("config-inited", keep_one_search)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("build-finished", copy_mathjax)
     app.add_directive("execution-facts", ExecutionFacts)

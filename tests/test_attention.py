@@ -1,0 +1,233 @@
+"""Softmax, its derivatives and expansion, against independent computations."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from lib import attention
+from lib.claims import convergence_order
+
+moderate = st.floats(-30, 30)
+rows = arrays(
+    np.float64, array_shapes(min_dims=1, max_dims=3, max_side=6), elements=moderate
+)
+ORDERS = (0, 1, 2, 3)
+
+
+@given(rows)
+def test_softmax_is_a_probability_and_ignores_shifts(u):
+    s = attention.softmax(u)
+    assert (s >= 0).all()
+    np.testing.assert_allclose(s.sum(axis=-1), 1, rtol=1e-14)
+    np.testing.assert_allclose(attention.softmax(u + 7), s, rtol=1e-12)
+
+
+@given(rows)
+def test_softmax_agrees_with_scipy(u):
+    from scipy.special import softmax
+
+    np.testing.assert_allclose(attention.softmax(u), softmax(u, axis=-1), rtol=1e-13)
+
+
+def test_softmax_masks_and_extremes():
+    np.testing.assert_array_equal(attention.softmax([0, -np.inf]), [1, 0])
+    np.testing.assert_array_equal(attention.softmax([1e308, -1e308]), [1, 0])
+    np.testing.assert_array_equal(attention.softmax([5]), [1])
+    np.testing.assert_allclose(
+        attention.softmax([1e6, 1e6 + np.log(3)]), [0.25, 0.75], 1e-9
+    )
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize(
+    "z", [np.zeros(4), np.array([0.3, -1.0, 2.0, 0.5]), [0.7], [1, 2]]
+)
+def test_derivatives_are_those_of_the_order_below(z, order):
+    z, h = np.asarray(z, float), 1e-4
+    tensor = attention.softmax_derivatives(z, order)
+    assert tensor.shape == (z.size,) * (order + 1)
+    below = (
+        attention.softmax
+        if order == 1
+        else (lambda z: attention.softmax_derivatives(z, order - 1))
+    )
+    quotient = [(below(z + h * e) - below(z - h * e)) / (2 * h) for e in np.eye(z.size)]
+    np.testing.assert_allclose(tensor, np.stack(quotient, axis=-1), atol=3e-9)
+    for axes in ((1, 0), (order, *range(order))):  # generate all permutations
+        moved = np.moveaxis(tensor, range(len(axes)), axes)
+        np.testing.assert_allclose(moved, tensor, atol=1e-16)
+    np.testing.assert_allclose(tensor.sum(axis=0), 0, atol=1e-16)
+
+
+def test_derivatives_at_zero_have_their_closed_forms():
+    m, eye = 5, np.eye(5)
+    np.testing.assert_allclose(
+        attention.softmax_derivatives(np.zeros(m), 1), (eye - 1 / m) / m, atol=1e-17
+    )
+    pairs = eye[:, :, None] + eye[:, None, :] + eye[None, :, :]
+    triple = np.einsum("ij,jk->ijk", eye, eye)
+    np.testing.assert_allclose(
+        attention.softmax_derivatives(np.zeros(m), 2),
+        triple / m - pairs / m**2 + 2 / m**3,
+        atol=1e-17,
+    )
+    third = attention.softmax_derivatives(np.zeros(4), 3)
+    assert set(np.round(third.ravel() * 128, 9)) == {-3.0, 1.0}
+
+
+def test_masked_index_has_derivative_zero():
+    tensor = attention.softmax_derivatives([0, 1, -np.inf], 2)
+    np.testing.assert_array_equal(tensor[2], 0)
+    np.testing.assert_allclose(
+        tensor[:2, :2, :2], attention.softmax_derivatives([0, 1], 2)
+    )
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_expansion_is_the_taylor_polynomial(order):
+    """Contract the derivative tensors at zero: a computation with no moments in it."""
+    u = np.array([0.4, -1.3, 0.2, 2.0, 0.1])
+    total = np.full(5, 1 / 5)
+    for r in range(1, order + 1):
+        term = attention.softmax_derivatives(np.zeros(5), r)
+        for _ in range(r):
+            term = term @ u
+        total += term / np.prod(range(1, r + 1))
+    np.testing.assert_allclose(attention.softmax_expansion(u, order), total, rtol=1e-13)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_remainder_has_its_order(order):
+    u = np.random.default_rng(1).standard_normal((3, 6))
+    scales = 2.0 ** np.arange(-9, -3)
+    errors = [
+        np.abs(
+            attention.softmax(s * u) - attention.softmax_expansion(s * u, order)
+        ).max()
+        for s in scales
+    ]
+    slope, _ = convergence_order(scales, errors)
+    assert slope == pytest.approx(order + 1, abs=0.05)
+
+
+@given(rows, st.sampled_from(ORDERS))
+def test_expansion_rows_sum_to_one_and_commute_with_permutations(u, order):
+    p = attention.softmax_expansion(u, order)
+    size = 1 + np.abs(p).sum(axis=-1)
+    assert (np.abs(p.sum(axis=-1) - 1) <= 1e-14 * size).all()
+    flipped = attention.softmax_expansion(u[..., ::-1], order)[..., ::-1]
+    np.testing.assert_allclose(flipped, p, atol=1e-13 * size.max())
+
+
+@given(rows, st.sampled_from(ORDERS), st.sampled_from([1e-3, 1e-2, 0.1, 1.0]))
+def test_bound_is_never_exceeded(u, order, scale):
+    u = u * scale
+    remainder = np.abs(attention.softmax(u) - attention.softmax_expansion(u, order))
+    size = 1 + np.abs(attention.softmax_expansion(u, order)).max()
+    bound = attention.remainder_bound(u, order)
+    assert bound.shape == u.shape[:-1]
+    assert (remainder.max(axis=-1) <= bound + 1e-14 * size).all()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("m", [2, 3, 5])
+@pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
+def test_bound_is_within_twenty_of_the_worst_remainder(order, m, scale):
+    u = scale * np.random.default_rng(m).standard_normal((20_000, m))
+    remainder = np.abs(attention.softmax(u) - attention.softmax_expansion(u, order))
+    bound = attention.remainder_bound(u, order)
+    seen = bound > 1e-12  # below that the rounding of the softmax is larger
+    worst = (remainder.max(axis=-1)[seen] / bound[seen]).max()
+    assert 1 / 20 <= worst <= 1 + 1e-3
+
+
+def test_shaped_attention_is_the_identity_in_the_limit():
+    y = np.random.default_rng(0).standard_normal((2, 4, 4))
+    a = attention.shaped_attention(y, 3.0)
+    np.testing.assert_allclose(a.sum(axis=-1), 1, rtol=1e-14)
+    np.testing.assert_allclose(
+        a - np.eye(4) + 1 / 4, attention.softmax(y / 3), rtol=1e-14
+    )
+    np.testing.assert_allclose(
+        attention.shaped_attention(y, 1e12),
+        np.broadcast_to(np.eye(4), a.shape),
+        atol=1e-11,
+    )
+
+
+def test_scores_have_their_covariance():
+    """E[Y_ad Y_bw] = n_k V_ab V_dw exactly, at any width; 4 standard errors."""
+    rng = np.random.default_rng(5)
+    x, key_width = rng.standard_normal((2, 3)), 2
+    v = x @ x.T / 3
+    y = np.stack(
+        [attention.random_scores(x, key_width, rng=rng) for _ in range(20_000)]
+    )
+    products = np.einsum("rad,rbw->rabdw", y, y)
+    error = products.std(axis=0) / len(y) ** 0.5
+    wanted = key_width * np.einsum("ab,dw->abdw", v, v)
+    assert (np.abs(products.mean(axis=0) - wanted) <= 4.5 * error).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: attention.softmax([0, np.nan]), ["logits[1]", "nan"]),
+        (lambda: attention.softmax([[0, np.inf]]), ["logits[0, 1]", "inf"]),
+        (lambda: attention.softmax([-np.inf, -np.inf]), ["logits", "-inf only"]),
+        (lambda: attention.softmax([]), ["logits", "(0,)"]),
+        (lambda: attention.softmax(1.0), ["logits", "()"]),
+        (lambda: attention.softmax(["a", "b"]), ["logits", "<U1"]),
+        (lambda: attention.softmax(None), ["logits", "object"]),
+        (lambda: attention.softmax_derivatives([0, 1], 4), ["order", "4"]),
+        (lambda: attention.softmax_derivatives([[0, 1]], 1), ["z", "(1, 2)"]),
+        (lambda: attention.softmax_derivatives([-np.inf], 1), ["z", "-inf"]),
+        (lambda: attention.softmax_expansion([0, 1], 4), ["order", "4"]),
+        (lambda: attention.softmax_expansion([0, 1], 1.0), ["order", "1.0"]),
+        (lambda: attention.softmax_expansion([0, -np.inf], 1), ["logits[1]", "-inf"]),
+        (lambda: attention.softmax_expansion([0, 1e200], 3), ["logits", "order 3"]),
+        (lambda: attention.remainder_bound([np.nan], 1), ["logits[0]", "nan"]),
+        (lambda: attention.remainder_bound([0], -1), ["order", "-1"]),
+        (lambda: attention.shaped_attention(np.eye(2), -1), ["temperature", "-1"]),
+        (lambda: attention.shaped_attention(np.eye(2), "a"), ["temperature", "'a'"]),
+        (lambda: attention.shaped_attention(np.ones((2, 3)), 1), ["logits", "(2, 3)"]),
+        (lambda: attention.shaped_attention(1e300 * np.eye(2), 1e-20), ["temperature"]),
+        (
+            lambda: attention.random_scores(np.eye(2), 0, rng=np.random.default_rng()),
+            ["key_width", "0"],
+        ),
+        (lambda: attention.random_scores(np.eye(2), 1, rng=None), ["rng", "None"]),
+    ],
+)
+def test_bad_input_is_named(call, words):
+    with pytest.raises(ValueError, match=".") as error:
+        call()
+    assert all(word in str(error.value) for word in words)
+
+
+def test_input_is_left_alone_and_may_be_read_only():
+    u = np.arange(12).reshape(3, 4)[:, ::-1]
+    u.flags.writeable = False
+    before = u.copy()
+    (
+        attention.softmax(u),
+        attention.softmax_expansion(u, 3),
+        attention.remainder_bound(u, 1),
+    )
+    np.testing.assert_array_equal(u, before)
+    assert attention.softmax(u).dtype == np.float64
+
+
+def test_import_is_light():
+    """Counts, not seconds: none of the heavy packages comes with the numerics."""
+    code = (
+        "import sys, lib.attention;"
+        "print([m for m in ('matplotlib', 'scipy', 'ot', 'IPython') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert out.stdout.strip() == "[]"
