@@ -47,7 +47,7 @@ def fashion_mnist() -> tuple[Array, npt.NDArray[np.int64]]:
 
     References
     ----------
-    Xiao, Rasul, Vollgraf, *Fashion-MNIST*, 2017, arXiv:1708.07747; MIT licence.
+    Xiao, Rasul, Vollgraf, *Fashion-MNIST*, 2017, arXiv:1708.07747; MIT license.
     """
     from PIL import Image
 

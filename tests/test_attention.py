@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.special import softmax as scipy_softmax
 
 from lib import attention
 from lib.claims import convergence_order
@@ -29,9 +30,9 @@ def test_softmax_is_a_probability_and_ignores_shifts(u):
 
 @given(rows)
 def test_softmax_agrees_with_scipy(u):
-    from scipy.special import softmax
-
-    np.testing.assert_allclose(attention.softmax(u), softmax(u, axis=-1), rtol=1e-13)
+    np.testing.assert_allclose(
+        attention.softmax(u), scipy_softmax(u, axis=-1), rtol=1e-13
+    )
 
 
 def test_softmax_masks_and_extremes():
@@ -227,7 +228,8 @@ def test_import_is_light():
     """Counts, not seconds: none of the heavy packages comes with the numerics."""
     code = (
         "import sys, lib.attention;"
-        "print([m for m in ('matplotlib', 'scipy', 'ot', 'IPython') if m in sys.modules])"
+        "heavy = ('matplotlib', 'scipy', 'ot', 'IPython');"
+        "print([m for m in heavy if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert out.stdout.strip() == "[]"
