@@ -57,6 +57,14 @@ def test_other_python_versions_are_one_sentence(version):
         environment.check_version(version)
 
 
+def test_environment_script_parses_on_old_pythons():
+    """So that a wrong Python meets a sentence: nothing newer than Python 2.7 knows."""
+    source = (ROOT / "tools" / "environment.py").read_text()
+    tree = ast.parse(source, feature_version=(3, 7))
+    newer = (ast.JoinedStr, ast.Starred, ast.AnnAssign, ast.NamedExpr)
+    assert not [node for node in ast.walk(tree) if isinstance(node, newer)]
+
+
 @pytest.mark.parametrize(
     ("output", "sentence"),
     [("NewConnectionError: no route", "network"), ("something else", "'step' failed")],
@@ -64,7 +72,7 @@ def test_other_python_versions_are_one_sentence(version):
 def test_failed_installation_is_one_sentence(output, sentence):
     command = [sys.executable, "-c", f"print({output!r}); raise SystemExit(1)"]
     with pytest.raises(SystemExit, match=f"^error: .*{sentence}"):
-        environment.run("step", *command)
+        environment.run("step", command)
 
 
 def test_help_lists_the_targets():

@@ -34,7 +34,7 @@ def check_version(version):
         )
 
 
-def run(step, *command):
+def run(step, command):
     """Run one installation step; on failure, its output and one sentence."""
     print(step)
     result = subprocess.run(
@@ -70,22 +70,15 @@ def main():
     python = os.path.join(VENV, "bin", "python")
     # A half-made environment is never mended: it is made anew.
     shutil.rmtree(VENV, ignore_errors=True)
-    run("environment: creating .venv", sys.executable, "-m", "venv", VENV)
-    pip = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    run("environment: creating .venv", [sys.executable, "-m", "venv", VENV])
+    install = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     run(
         "environment: installing the locked packages (about a minute)",
-        *pip,
-        "--require-hashes",
-        "--requirement",
-        "requirements.lock",
+        install + ["--require-hashes", "--requirement", "requirements.lock"],
     )
     run(
         "environment: installing lib",
-        *pip,
-        "--no-deps",
-        "--no-build-isolation",
-        "--editable",
-        ".",
+        install + ["--no-deps", "--no-build-isolation", "--editable", "."],
     )
     with open(stamp + ".part", "w") as file:
         file.write(wanted)
