@@ -6,7 +6,6 @@ The notebook carries the digests of all it was made from, so that staleness is a
 matter of content and never of file times.
 
     python -m tools.notebooks            execute what is stale
-    python -m tools.notebooks --status   say what is stale, execute nothing
     python -m tools.notebooks --import chapters/2-softmax-expansion.ipynb
 """
 
@@ -23,6 +22,7 @@ import resource
 import sys
 from collections import Counter
 from importlib.metadata import version
+from itertools import combinations
 from pathlib import Path
 
 import jupytext
@@ -32,6 +32,7 @@ from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
 FACTS = Path("chapters/reference/execution.json")
+KERNEL = "\nkernelspec:"
 KEY = "attention_limit"  # notebook metadata: {path: sha256} of all it was made from
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -43,18 +44,18 @@ class PipelineError(RuntimeError):
     """What is wrong, naming the file."""
 
 
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def texts(root: Path = ROOT) -> list[Path]:
     """The texts that are notebooks: those whose front matter names a kernel."""
-    found = [
-        path
-        for path in sorted((root / "chapters").rglob("*.md"))
-        if path.read_text("utf-8").startswith("---\n")
-        and "\nkernelspec:" in path.read_text("utf-8").split("\n---\n")[0]
-    ]
-    for name, count in Counter(path.stem for path in found).items():
-        if count > 1:
-            both = ", ".join(str(p.relative_to(root)) for p in found if p.stem == name)
-            raise PipelineError(f"two notebooks are named {name!r}: {both}")
+    every = sorted((root / "chapters").rglob("*.md"))
+    found = [p for p in every if KERNEL in p.read_text("utf-8").split("\n---\n")[0]]
+    for one, two in combinations(found, 2):
+        if one.stem == two.stem:
+            both = f"{one.relative_to(root)}, {two.relative_to(root)}"
+            raise PipelineError(f"two notebooks are named {one.stem!r}: {both}")
     return found
 
 
@@ -64,9 +65,7 @@ def read_text(path: Path) -> nbformat.NotebookNode:
     notebook.metadata = nbformat.from_dict(METADATA)
     seen: Counter[str] = Counter()
     for cell in notebook.cells:
-        key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[
-            :8
-        ]
+        key = _sha(f"{cell.cell_type}\n{cell.source}".encode())[:8]
         cell.id = f"{key}-{seen[key]}"
         seen[key] += 1
     return notebook
@@ -75,36 +74,32 @@ def read_text(path: Path) -> nbformat.NotebookNode:
 def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
     """sha256 of the text, of each ``lib`` module it imports, of style and lock."""
     code = [c.source for c in read_text(path).cells if c.cell_type == "code"]
-    pending = [path, root / "requirements.lock"]
-    pending += [module for source in code for module in _imports(source, root)]
-    files: set[Path] = set()
+    pending = [path, root / "requirements.lock", *_imports("\n".join(code), root)]
+    found: dict[str, str] = {}
     while pending:
         file = pending.pop()
-        if file in files:
+        name, content = file.relative_to(root).as_posix(), file.read_bytes()
+        if name in found:
             continue
-        files.add(file)
+        found[name] = _sha(content)
         if file.suffix == ".py":
-            pending += _imports(file.read_text("utf-8"), root)
-            if file.stem == "figures":
-                pending += (root / "lib").glob("*.mplstyle")
-    return {
-        file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted(files)
-    }
+            pending += _imports(content.decode(), root)
+        if file.stem == "figures":
+            pending += (root / "lib").glob("*.mplstyle")
+    return dict(sorted(found.items()))
 
 
 def _imports(source: str, root: Path) -> list[Path]:
     """Files of ``lib`` that a piece of Python imports."""
-    names = {"lib"}
+    names = {"lib.__init__"}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    parts = (name.split(".") for name in names if name.split(".")[0] == "lib")
-    files = (root.joinpath(*p[:-1], f"{p[-1]}.py") for p in parts if len(p) > 1)
-    return [root / "lib" / "__init__.py", *(file for file in files if file.is_file())]
+            names |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
+    parts = (name.split(".") for name in names if name.startswith("lib."))
+    files = [root.joinpath(*part).with_suffix(".py") for part in parts]
+    return [file for file in files if file.is_file()]
 
 
 def stale(path: Path, root: Path = ROOT) -> list[str]:
@@ -119,46 +114,37 @@ def stale(path: Path, root: Path = ROOT) -> list[str]:
 
 def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
     """Make the notebook of one text; return the facts of the run."""
-    before = digests(path, root)
+    name, before = path.relative_to(root), digests(path, root)
     notebook = read_text(path)
-    start, clock = _children_seconds(), datetime.datetime.now(datetime.UTC)
+    start = _children_seconds()
     client = NotebookClient(
-        notebook,
-        timeout=600,
-        kernel_name="python3",
-        record_timing=False,
-        store_widget_state=False,
-        resources={"metadata": {"path": str(path.parent)}},
-    )
+        notebook, timeout=600, kernel_name="python3", record_timing=False,
+        store_widget_state=False, resources={"metadata": {"path": str(path.parent)}},
+    )  # fmt: skip
     try:
         client.execute()
     except CellExecutionError as error:
-        raise PipelineError(
-            f"{path.relative_to(root)}: a cell failed\n{error}"
-        ) from None
+        raise PipelineError(f"{name}: a cell failed\n{error}") from None
     if digests(path, root) != before:
         raise PipelineError(
-            f"{path.relative_to(root)}: it or what it imports was edited while it was"
-            " being executed; nothing was written, run make notebooks again"
+            f"{name}: it or what it imports was edited while it was being executed;"
+            " nothing was written, run make notebooks again"
         )
     # Execution adds what the kernel reports of itself (its Python version).
     notebook.metadata = nbformat.from_dict({**METADATA, KEY: before})
-    for cell in notebook.cells:
-        cell.metadata.pop("execution", None)
     replace(path.with_suffix(".ipynb"), nbformat.writes(notebook) + "\n")
     return {
         "cpu_seconds": round(_children_seconds() - start, 1),
-        "date": clock.date().isoformat(),
-        "python": platform.python_version(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "matplotlib")},
     }
 
 
 def _children_seconds() -> float:
     """CPU seconds of the kernels that have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def replace(path: Path, content: str) -> None:
@@ -180,7 +166,7 @@ def import_notebook(notebook: Path, root: Path = ROOT) -> None:
     edited = nbformat.read(notebook, 4)
     name = path.relative_to(root).as_posix()
     stored = edited.metadata.get(KEY, {}).get(name)
-    if stored != hashlib.sha256(path.read_bytes()).hexdigest():
+    if stored != _sha(path.read_bytes()):
         raise PipelineError(
             f"{name} changed since the notebook was made: keep one of the two edits,"
             " run make notebooks, and make the other one again"
@@ -198,24 +184,19 @@ def as_text(notebook: nbformat.NotebookNode, path: Path) -> str:
 
 def main(argv: list[str] | None = None, root: Path = ROOT) -> None:
     parser = argparse.ArgumentParser(prog="tools.notebooks", description=__doc__)
-    parser.add_argument("--status", action="store_true")
     parser.add_argument("--import", dest="notebook", type=Path)
-    options = parser.parse_args(argv)
-    if options.notebook:
-        return import_notebook(options.notebook, root)
+    if notebook := parser.parse_args(argv).notebook:
+        return import_notebook(notebook, root)
     facts = root / FACTS
     for path in texts(root):
-        name, changed = path.stem, stale(path, root)
-        if not changed:
-            print(f"notebooks: {name} is fresh")
-        elif options.status:
-            print(f"notebooks: {name} is STALE ({', '.join(changed)} changed)")
-        else:
-            print(f"notebooks: executing {name} ({', '.join(changed)} changed)")
-            fact = execute(path, root)
-            known = json.loads(facts.read_text()) if facts.exists() else {}
-            known[name] = fact
-            replace(facts, json.dumps(known, indent=2, sort_keys=True) + "\n")
+        if not (changed := stale(path, root)):
+            print(f"notebooks: {path.stem} is fresh")
+            continue
+        print(f"notebooks: executing {path.stem} ({', '.join(changed)} changed)")
+        fact = execute(path, root)
+        known = json.loads(facts.read_text()) if facts.exists() else {}
+        known[path.stem] = fact
+        replace(facts, json.dumps(known, indent=2, sort_keys=True) + "\n")
     return None
 
 
