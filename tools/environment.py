@@ -16,11 +16,10 @@ OLDEST, NEWEST = (3, 11), (3, 13)
 
 
 def fingerprint():
-    """Digest of all that determines the environment: lock, metadata, interpreter."""
+    """Digest of what determines the environment: the interpreter and the lock."""
     digest = hashlib.sha256(sys.version.encode())
-    for name in ("requirements.lock", "pyproject.toml"):
-        with open(os.path.join(ROOT, name), "rb") as file:
-            digest.update(file.read())
+    with open(os.path.join(ROOT, "requirements.lock"), "rb") as file:
+        digest.update(file.read())
     return digest.hexdigest()
 
 
