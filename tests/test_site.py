@@ -69,12 +69,17 @@ def browser():
 
 
 def pages():
-    """Addresses of all pages of the built site."""
-    return sorted(
-        p.relative_to(SITE).as_posix()
-        for p in SITE.rglob("*.html")
-        if "_static" not in p.parts
-    )
+    """Addresses of all pages of the built site, less the redirection at its root."""
+    found = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
+    return sorted(p for p in found if p != "index.html" and "_static" not in p)
+
+
+def test_root_leads_to_the_landing_page(site, browser):
+    page = browser.new_page()
+    page.goto(site, wait_until="commit")
+    page.wait_for_url("**/chapters/index.html")
+    assert page.title().startswith("Attention in the Limit")
+    page.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
