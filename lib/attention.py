@@ -300,18 +300,20 @@ def _terms(u: Array) -> list[Array]:
     """Terms of degree 0 to 4 of the series for centered rows, each (..., m).
 
     They are f^{(r)}(0)/r! for f(t) = s(tu), from the cumulants of u under the uniform
-    weights 1/m. What leaves the float range is inf or NaN; callers look.
+    weights 1/m. Their constants (−M₂/2, −M₃/6, ...) are what gives each term the row
+    sum 0, so centering supplies them, after the large powers have canceled. What
+    leaves the float range is inf or NaN; callers look.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        m2, m3, m4 = (np.mean(u**k, axis=-1, keepdims=True) for k in (2, 3, 4))
+        m2, m3 = (np.mean(u**k, axis=-1, keepdims=True) for k in (2, 3))  # (..., 1)
         brackets = (
-            np.ones_like(u),
             u,
-            (u**2 - m2) / 2,
-            (u**3 - 3 * m2 * u - m3) / 6,
-            (u**4 - 6 * m2 * u**2 - 4 * m3 * u + 6 * m2**2 - m4) / 24,
+            u**2 / 2,
+            (u**3 - 3 * m2 * u) / 6,
+            (u**4 - 6 * m2 * u**2 - 4 * m3 * u) / 24,
         )
-    return [bracket / u.shape[-1] for bracket in brackets]
+        terms = [b - b.mean(axis=-1, keepdims=True) for b in brackets]
+    return [term / u.shape[-1] for term in (np.ones_like(u), *terms)]
 
 
 def _ray_bound(u: Array, degree: int) -> Array:

@@ -110,6 +110,8 @@ def _sprite() -> Path:
             )
         return path
     cache = pooch.os_cache("attention-in-the-limit")
+    # Its progress message would stand on the page of a notebook.
+    pooch.get_logger().setLevel("WARNING")
     try:
         return Path(pooch.retrieve(_URL, f"sha256:{_SHA256}", _FILE, cache))
     except (OSError, ValueError) as error:  # no network, or another digest

@@ -124,7 +124,9 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
     try:
         client.execute()
     except CellExecutionError as error:
-        raise PipelineError(f"{name}: a cell failed\n{error}") from None
+        raise PipelineError(
+            f"{name}: a cell failed with {error.ename}: {error.evalue}"
+        ) from None
     if digests(path, root) != before:
         raise PipelineError(
             f"{name}: it or what it imports was edited while it was being executed;"
