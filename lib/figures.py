@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib._checks import Array
+from lib._checks import Array, require_positive
+from lib._explorer import Explorer, explore
+from lib._svg import INK, BookFigure, render
 
-#: Stands for the ink of the page; becomes ``currentColor``.
-INK = "#010203"
+__all__ = [
+    "COLORS", "INK", "MARKERS", "BookFigure", "Explorer",
+    "explore", "figure", "level_plot", "rate_plot", "style",
+]  # fmt: skip
 
 #: Data colors: contrast of at least 3 : 1 on the light and the dark page.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676")
@@ -29,19 +28,6 @@ MARKERS = ("o", "s", "^", "D", "v")
 
 _STYLE = Path(__file__).with_name("book.mplstyle")
 _LEAST_ALT = 40
-
-
-class BookFigure:
-    """Inline SVG with its description; the text form is the description."""
-
-    def __init__(self, html: str, alt: str) -> None:
-        self._html, self.alt = html, alt
-
-    def __repr__(self) -> str:
-        return self.alt
-
-    def _repr_html_(self) -> str:
-        return self._html
 
 
 @contextmanager
@@ -84,14 +70,7 @@ def figure(fig: Figure, *, alt: str, caption: str | None = None) -> BookFigure:
     for number, ax in enumerate(fig.axes):
         if ax.axison and (ax.get_autoscalex_on() or ax.get_autoscaley_on()):
             raise ValueError(f"fig.axes[{number}] has no explicit limits: set both")
-    svg = _svg(fig)
-    digest = hashlib.sha256(f"{svg}{alt}{caption}".encode()).hexdigest()[:8]
-    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    html = (
-        f'<figure class="book-figure"><div role="img" aria-label="{escape(alt)}">'
-        f"{_own_ids(svg, digest)}</div>{below}</figure>"
-    )
-    return BookFigure(html, alt)
+    return BookFigure(render(fig, str(_STYLE)), alt, caption)
 
 
 def rate_plot(
@@ -146,6 +125,59 @@ def rate_plot(
     return fig
 
 
+def level_plot(
+    measured: Array,
+    predicted: Array,
+    *,
+    labels: Sequence[object],
+    xlabel: str,
+    ylabel: str,
+    top: float,
+) -> Figure:
+    """Measured values as dots, predicted ones as short ink lines, side by side.
+
+    Parameters
+    ----------
+    measured, predicted : array_like, shape (k,)
+        Values at the positions 0, ..., k − 1.
+    labels : sequence of length k
+        Printed below the positions.
+    xlabel, ylabel : str
+        Axis labels, with units or symbols.
+    top : float
+        Upper limit of the vertical axis; the lower one is −top/3. What lies outside
+        is not drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With explicit limits.
+
+    Raises
+    ------
+    ValueError
+        For lengths that differ or a limit that is not positive.
+    """
+    dots, lines = np.asarray(measured, float), np.asarray(predicted, float)
+    if dots.ndim != 1 or dots.shape != lines.shape or len(labels) != len(dots):
+        raise ValueError(
+            f"measured, predicted and labels must be of one length, got shapes"
+            f" {dots.shape}, {lines.shape} and length {len(labels)}"
+        )
+    require_positive("top", top)
+    at = np.arange(len(dots))
+    with style():
+        fig = Figure()
+        ax = fig.subplots()
+        ax.hlines(lines, at - 0.35, at + 0.35, color=INK, linewidth=1.6)
+        ax.plot(at, dots, linestyle="none", marker="o", color=COLORS[0])
+        ax.axhline(0, color=COLORS[4], linewidth=0.8)
+        ax.set(xlabel=xlabel, ylabel=ylabel, xticks=at)
+        ax.set(xticklabels=[str(label) for label in labels])
+        ax.set(xlim=(-0.6, len(dots) - 0.4), ylim=(-top / 3, top))
+    return fig
+
+
 def _rate_curve(
     ax: Axes, x: Array, y: Array, order: float, name: str, number: int
 ) -> None:
@@ -171,37 +203,3 @@ def _require_alt(alt: str) -> None:
         )
     if not alt.strip().endswith((".", "?", "!")):
         raise ValueError(f"alt must be a full sentence with its full stop, got {alt!r}")
-
-
-def _svg(fig: Figure) -> str:
-    """SVG text of a figure, without anything that varies between two runs."""
-    buffer = io.StringIO()
-    nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with style():
-        fig.savefig(buffer, format="svg", metadata=nothing)
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.S)
-    svg = svg.replace(INK, "currentColor")
-    # Two decimals are a hundredth of a point; text nodes (tick labels) stay as drawn.
-    return re.sub(r"<[^>]*>", lambda tag: _two_decimals(tag.group()), svg)
-
-
-def _two_decimals(tag: str) -> str:
-    def short(number: re.Match[str]) -> str:
-        text = f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
-        return "0" if text in ("-0", "") else text
-
-    return re.sub(r"-?\d+\.\d{3,}", short, tag)
-
-
-def _own_ids(svg: str, digest: str) -> str:
-    """Drop the ids nothing refers to; prefix the others and every reference."""
-    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', svg))
-
-    def rename(match: re.Match[str]) -> str:
-        name = match.group(1)
-        return f' id="{digest}-{name}"' if name in used else ""
-
-    svg = re.sub(r'\s+id="([^"]+)"', rename, svg)
-    return re.sub(r'(url\(#|href="#)', rf"\g<1>{digest}-", svg)

@@ -1,5 +1,6 @@
 """Figures are deterministic, described, themed, and refuse to be otherwise."""
 
+import json
 import re
 
 import matplotlib as mpl
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from lib.figures import COLORS, INK, figure, rate_plot, style
+from lib.figures import COLORS, INK, explore, figure, level_plot, rate_plot, style
 
 ALT = "A line rises from the lower left corner to the upper right one."
 SIZES = np.array([1.0, 2.0, 4.0, 8.0])
@@ -103,3 +104,98 @@ def test_rate_plot_draws_dots_and_predicted_slopes():
 def test_rate_plot_names_bad_input(errors, orders, message):
     with pytest.raises(ValueError, match=message):
         rate_plot(SIZES, errors, orders, xlabel="n", ylabel="error")
+
+
+def bars(height, label="level", count=2, caption=None):
+    values = [height, 0.2, 0.1][:count]
+    plot = level_plot(
+        values, values[::-1], labels=values, xlabel=label, ylabel="y", top=0.5
+    )
+    alt = f"Some dots, the left one at a height of {height}, and some lines."
+    return figure(plot, alt=alt, caption=caption)
+
+
+def data(explorer):
+    html = explorer._repr_html_()
+    return json.loads(re.search(r'json">(.*?)</script>', html, re.S).group(1))
+
+
+def test_explorer_stores_what_changes_and_is_deterministic():
+    explorer = explore(bars, height=[0.1, 0.3, 0.4], label=["a", "b"])
+    html = explorer._repr_html_()
+    assert html == explore(bars, height=[0.1, 0.3, 0.4], label=["a", "b"])._repr_html_()
+    stored = data(explorer)
+    assert len(stored["frames"]) == len(stored["alt"]) == 6
+    assert {name for _, name in stored["slots"]} >= {"y", "#text"}
+    assert html.count("<svg") == 1 and html.count('type="range"') == 2
+    assert stored["stops"] == [["0.1", "0.3", "0.4"], ["a", "b"]]
+
+
+def test_explorer_values_are_those_matplotlib_draws():
+    """Every value of a frame stands in that frame's own SVG, under its name."""
+    explorer = explore(bars, height=[0.1, 0.3, 0.4])
+    stored = data(explorer)
+    assert stored["slots"]
+    for frame, row in zip(explorer.frames, stored["frames"], strict=True):
+        svg = frame.svg.replace("\n", " ")  # as attributes are read
+        for (_, name), value in zip(stored["slots"], row, strict=True):
+            assert (f">{value}<" if name == "#text" else f'{name}="{value}"') in svg
+
+
+def test_explorer_of_different_elements_keeps_whole_frames():
+    stored = data(explore(lambda count: bars(0.1, count=count), count=[2, 3]))
+    assert stored["slots"] == [] and stored["frames"][1][0].startswith("<svg")
+
+
+def test_explorer_in_a_kernel_has_continuous_sliders():
+    explorer = explore(bars, height=[0.1, 0.2, 0.4], label=["a", "b"])
+    height, label, view = explorer.widget().children
+    assert type(height).__name__ == "FloatLogSlider"
+    assert type(label).__name__ == "SelectionSlider"
+    height.value = 0.15
+    assert "height of 0.15" in view.value
+    linear = explore(bars, height=[0.1, 0.2, 0.3]).widget().children[0]
+    assert type(linear).__name__ == "FloatSlider"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "values are missing"),
+        ({"height": []}, "height must list at least two"),
+        ({"height": 3}, "height must list at least two"),
+        ({"height": "ab"}, "height must list at least two"),
+        ({"height": [0.1, 0.1]}, "height must list distinct"),
+        ({"height": np.linspace(0.1, 0.4, 3), "label": list("abcdefgh" * 1)}, None),
+    ],
+)
+def test_explorer_names_bad_values(values, message):
+    if message is None:
+        assert len(explore(bars, **values).frames) == 24
+        return
+    with pytest.raises(ValueError, match=message):
+        explore(bars, **values)
+
+
+def test_explorer_refuses_impure_drawing_other_values_and_excess():
+    calls = iter(np.linspace(0.1, 0.4, 50))
+    with pytest.raises(ValueError, match="impure"):
+        explore(lambda height: bars(next(calls)), height=[1, 2])
+    with pytest.raises(ValueError, match="draw must return"):
+        explore(lambda height: "text", height=[1, 2])
+    with pytest.raises(ValueError, match="frames of [0-9]+ bytes"):
+        explore(lambda height: bars(height, caption="x" * 250_000), height=[0.1, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": [1]}, "one length"),
+        ({"top": 0}, "top"),
+        ({"measured": [1]}, "length"),
+    ],
+)
+def test_level_plot_names_bad_input(change, message):
+    good = {"measured": [0, 1], "predicted": [0, 1], "labels": [1, 2], "top": 1}
+    with pytest.raises(ValueError, match=message):
+        level_plot(**{**good, **change}, xlabel="x", ylabel="y")

@@ -117,7 +117,7 @@ def test_chapter_shows_its_verdicts_mathematics_and_figure(site, browser):
     page.goto(f"{site}chapters/2-softmax-expansion.html", wait_until="networkidle")
     assert page.locator(".verdict").count() >= 5
     assert page.locator("mjx-container").count() > 20
-    assert page.locator(".book-figure svg").is_visible()
+    assert page.locator(".book-figure svg").first.is_visible()
     for link in page.locator(".verdict a").all():
         assert page.locator(link.get_attribute("href")).count() == 1
     page.close()
@@ -160,3 +160,30 @@ def test_full_port_is_one_sentence():
     assert result.stderr.count("\n") == 1 and result.stderr.startswith(
         f"error: port {port} is taken"
     )
+
+
+def test_explorer_answers_arrow_keys_and_mouse(site, browser):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{site}chapters/2-softmax-expansion.html", wait_until="networkidle")
+    explorer = page.locator(".book-explorer").first
+    slider, value = explorer.locator("input").first, explorer.locator("output").first
+    drawing, seen = explorer.locator("[role=img]"), set()
+    slider.focus()
+    for key in ("Home", "ArrowRight", "End"):
+        slider.press(key)
+        seen.add((value.inner_text(), drawing.inner_html()))
+    box = slider.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    seen.add((value.inner_text(), drawing.inner_html()))
+    assert len({text for text, _ in seen}) == len({svg for _, svg in seen}) == 4
+    assert box["height"] >= 44  # touch size
+    page.close()
+
+
+def test_explorer_shows_its_first_frame_without_scripts(site, browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}chapters/2-softmax-expansion.html")
+    assert page.locator(".book-explorer svg").first.is_visible()
+    assert not page.locator(".explorer-controls").first.is_visible()
+    context.close()

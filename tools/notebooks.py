@@ -32,6 +32,7 @@ from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
 FACTS = Path("chapters/reference/execution.json")
+WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = "\nkernelspec:"
 KEY = "attention_limit"  # notebook metadata: {path: sha256} of all it was made from
 METADATA = {
@@ -132,6 +133,8 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
             f"{name}: it or what it imports was edited while it was being executed;"
             " nothing was written, run make notebooks again"
         )
+    for output in (o for cell in notebook.cells for o in cell.get("outputs", [])):
+        output.get("data", {}).pop(WIDGET, None)  # names a model by a random id
     # Execution adds what the kernel reports of itself (its Python version).
     notebook.metadata = nbformat.from_dict({**METADATA, KEY: before})
     replace(path.with_suffix(".ipynb"), nbformat.writes(notebook) + "\n")

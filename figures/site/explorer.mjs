@@ -1,0 +1,41 @@
+// Brings the explorers of a page to life: each range input chooses a frame, and what
+// differs in it from the first frame is written into the drawing. The frames were
+// computed by the book's Python; nothing is computed here.
+
+const mount = (figure) => {
+  const { slots, frames, alt, stops } = JSON.parse(
+    figure.querySelector('script[type="application/json"]').textContent,
+  );
+  const drawing = figure.querySelector('[role="img"]');
+  const inputs = [...figure.querySelectorAll('input[type="range"]')];
+  const outputs = [...figure.querySelectorAll("output")];
+  const elements = slots.map(([mark]) =>
+    drawing.querySelector(`[data-slot="${mark}"]`),
+  );
+
+  const show = () => {
+    // Frames are in the order of a product: the last argument moves fastest.
+    const index = inputs.reduce(
+      (sum, input, i) => sum * stops[i].length + Number(input.value),
+      0,
+    );
+    inputs.forEach((input, i) => {
+      const value = stops[i][Number(input.value)];
+      outputs[i].textContent = value;
+      input.setAttribute("aria-valuetext", value);
+    });
+    drawing.setAttribute("aria-label", alt[index]);
+    if (slots.length === 0) drawing.innerHTML = frames[index][0];
+    slots.forEach(([, name], i) => {
+      const value = frames[index][i];
+      if (name === "#text") elements[i].firstChild.data = value;
+      else elements[i].setAttribute(name, value);
+    });
+  };
+
+  inputs.forEach((input) => input.addEventListener("input", show));
+  figure.querySelector(".explorer-controls").hidden = false;
+  show(); // a reload may have kept the sliders where they were
+};
+
+document.querySelectorAll(".book-explorer").forEach(mount);
