@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from itertools import product
 from typing import Any
@@ -15,8 +17,6 @@ from lib._svg import BookFigure, below, digest, merge, own_ids, picture
 
 #: Largest static form of one explorer, in bytes, before compression.
 BUDGET = 250_000
-
-_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @dataclass(frozen=True)
@@ -30,18 +30,17 @@ class Explorer:
     def __repr__(self) -> str:
         return self.frames[0].alt
 
-    def _repr_html_(self) -> str:
+    @cached_property
+    def html(self) -> str:
+        """The static form, made once."""
         return _static_form(self)
 
+    def _repr_html_(self) -> str:
+        return self.html
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        bundle: dict[str, Any] = {
-            "text/plain": repr(self),
-            "text/html": self._repr_html_(),
-        }
-        if _in_kernel():
-            bundle.update(self.widget()._repr_mimebundle_())
-            bundle["text/plain"] = repr(self)
-        return bundle
+        live = self.widget()._repr_mimebundle_() if _in_kernel() else {}
+        return {**live, "text/plain": repr(self), "text/html": self.html}
 
     def widget(self) -> Any:
         """The live form: ipywidgets around the same ``draw``.
@@ -105,7 +104,7 @@ def explore(draw: Callable[..., BookFigure], **values: Sequence[Any]) -> Explore
     if draw(**grid[0]) != frames[0]:
         raise ValueError(f"draw is impure: two calls differ at {grid[0]}")
     explorer = Explorer(draw, stops, tuple(frames))
-    size = len(explorer._repr_html_().encode())
+    size = len(explorer.html.encode())
     if size > BUDGET:
         raise ValueError(
             f"values give {len(frames)} frames of {size} bytes in all, more than the"
@@ -126,7 +125,8 @@ def _stops(name: str, given: Sequence[Any]) -> tuple[Any, ...]:
 
 def _static_form(explorer: Explorer) -> str:
     """HTML that the page's explorer.mjs brings to life; without it, the first frame."""
-    frames, key = explorer.frames, digest(*explorer.frames, explorer.values)
+    frames = explorer.frames
+    key = digest(*(frame.svg for frame in frames), explorer.values)
     merged = merge([frame.svg for frame in frames])
     if merged is not None:
         first, slots, rows = merged
@@ -192,7 +192,5 @@ def _control(name: str, stops: tuple[Any, ...]) -> Any:
 
 def _in_kernel() -> bool:
     """Whether a Jupyter kernel is there to answer a widget."""
-    import sys
-
     shell = sys.modules.get("IPython")
     return shell is not None and hasattr(shell.get_ipython(), "kernel")

@@ -1,5 +1,6 @@
 """Figures are deterministic, described, themed, and refuse to be otherwise."""
 
+import dataclasses
 import json
 import re
 
@@ -140,6 +141,17 @@ def test_explorer_values_are_those_matplotlib_draws():
         svg = frame.svg.replace("\n", " ")  # as attributes are read
         for (_, name), value in zip(stored["slots"], row, strict=True):
             assert (f">{value}<" if name == "#text" else f'{name}="{value}"') in svg
+
+
+def test_explorers_that_differ_in_the_drawing_alone_share_no_id():
+    def alike(label):
+        def draw(height):
+            return dataclasses.replace(bars(height, label), alt=ALT)
+
+        return explore(draw, height=[0.1, 0.2])._repr_html_()
+
+    found = [set(re.findall(r' id="([^"]+)"', alike(x))) for x in "ab"]
+    assert all(found) and not found[0] & found[1]
 
 
 def test_explorer_of_different_elements_keeps_whole_frames():
