@@ -2,6 +2,7 @@
 # clear sentence. `make help` lists them.
 PYTHON ?= python3
 PORT ?= 8000
+N ?= 20
 BIN := .venv/bin
 
 # One thread for the linear algebra: results and timings then do not depend on cores.
@@ -15,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval,--nbval-lax)
 
 .DEFAULT_GOAL := help
-.PHONY: help environment serve site test units lint notebooks check-notebooks import lab lock
+.PHONY: help environment serve site test units lint notebooks check-notebooks import lab bench reseed lock
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -52,6 +53,12 @@ import: environment  ## bring cells edited in JupyterLab back: make import NB=ch
 
 lab: environment  ## open the notebooks in JupyterLab
 	@cd chapters && ../$(BIN)/jupyter lab
+
+reseed: environment  ## run every claim under N fresh seeds (20)
+	@$(BIN)/python -m tools.reseed $(N)
+
+bench: environment site  ## measure lib beside its peers and the limits of this machine
+	@$(BIN)/python -m benchmarks
 
 lock: environment  ## resolve the dependencies again into requirements.lock (needs uv)
 	@command -v uv >/dev/null || { echo "error: make lock needs uv: pip install uv"; exit 1; }

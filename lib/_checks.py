@@ -70,16 +70,23 @@ def require_matrix(name: str, array: Array) -> Array:
 
 def require_positive(name: str, value: float) -> float:
     """Return ``value`` as a float; raise ValueError unless 0 < value < ∞."""
-    if not isinstance(value, Real) or not 0 < value < np.inf:
+    try:
+        number = float(value) if isinstance(value, Real) else np.nan
+    except OverflowError:
+        number = np.inf
+    if not 0 < number < np.inf:
         raise ValueError(f"{name} must be a positive finite number, got {value!r}")
-    return float(value)
+    return number
 
 
-def require_count(name: str, value: int, *, least: int = 1) -> int:
-    """Return ``value`` as an int; raise ValueError unless it is one, ≥ ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+def require_count(
+    name: str, value: int, *, least: int = 1, most: int = 2**31 - 1
+) -> int:
+    """Return ``value`` as an int; raise ValueError unless it is one in the range."""
+    integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not integer or not least <= value <= most:
         raise ValueError(
-            f"{name} must be an integer of at least {least}, got {value!r}"
+            f"{name} must be an integer from {least} to {most}, got {value!r}"
         )
     return int(value)
 

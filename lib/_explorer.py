@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lib._svg import BookFigure, below, digest, merge, own_ids, picture
+from lib._svg import BookFigure, below, digest, image, merge, own_ids, picture
 
 #: Largest static form of one explorer, in bytes, before compression.
 BUDGET = 250_000
@@ -87,6 +87,8 @@ def explore(draw: Callable[..., BookFigure], **values: Sequence[Any]) -> Explore
         Without values or with stops that repeat, when ``draw`` returns something else
         than a figure or differs between two calls, or beyond 250 kB.
     """
+    if not callable(draw):
+        raise ValueError(f"draw must be a function, got {draw!r}")
     if not values:
         raise ValueError(
             "values are missing: name at least one argument with its stops"
@@ -118,20 +120,24 @@ def _stops(name: str, given: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) < 2:
         raise ValueError(f"{name} must list at least two stops, got {given!r}")
     stops = tuple(x.item() if isinstance(x, np.generic) else x for x in given)
+    for x in stops:
+        if not (isinstance(x, str) or isinstance(x, int | float) and abs(x) < np.inf):
+            raise ValueError(f"{name} must list finite numbers or texts, got {x!r}")
     if len(set(stops)) < len(stops):
         raise ValueError(f"{name} must list distinct stops, got {given!r}")
     return stops
 
 
 def _static_form(explorer: Explorer) -> str:
-    """HTML that the page's explorer.mjs brings to life; without it, the first frame."""
+    """HTML that the page's book.mjs brings to life; without it, the first frame."""
     frames = explorer.frames
     key = digest(*(frame.svg for frame in frames), explorer.values)
     merged = merge([frame.svg for frame in frames])
     if merged is not None:
         first, slots, rows = merged
     else:  # frames built of different elements: each one whole
-        first, slots, rows = frames[0].svg, [], [[frame.svg] for frame in frames]
+        first, slots = frames[0].svg, []
+        rows = [[image(frame.svg, frame.alt)] for frame in frames]
     data = {
         "slots": slots,
         "frames": [[_owned(value, key) for value in row] for row in rows],
@@ -148,7 +154,7 @@ def _static_form(explorer: Explorer) -> str:
     return (
         f'<figure class="book-figure book-explorer">'
         f"{picture(own_ids(first, key), frames[0].alt)}"
-        f'<div class="explorer-controls" hidden>{sliders}</div>'
+        f'<div class="explorer-controls" hidden="hidden">{sliders}</div>'
         f'<script type="application/json">{text}</script>'
         f"{below(frames[0].caption)}</figure>"
     )
@@ -177,7 +183,8 @@ def _control(name: str, stops: tuple[Any, ...]) -> Any:
     """The live control of one argument."""
     import ipywidgets
 
-    common = {"description": name.replace("_", " "), "value": stops[0]}
+    label = name.replace("_", " ")
+    common = {"description": label, "tooltip": label, "value": stops[0]}
     if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in stops):
         return ipywidgets.SelectionSlider(options=stops, **common)
     low, high = min(stops), max(stops)

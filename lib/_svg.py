@@ -122,9 +122,22 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 
 
+def image(svg: str, alt: str) -> str:
+    """The svg, as one image with its description."""
+    head = f'<svg role="img" aria-label="{escape(alt)}" visibility="visible" '
+    return svg.replace("<svg ", head, 1)
+
+
 def picture(svg: str, alt: str) -> str:
-    """The drawing, as one image with its description."""
-    return f'<div role="img" aria-label="{escape(alt)}">{svg}</div>'
+    """The drawing; where a notebook is not trusted, its description instead.
+
+    There JupyterLab drops the tags of svg and template and keeps what they enclose:
+    tick labels, which then are hidden, and a sentence, which then is not.
+    """
+    return (
+        f'<div style="visibility:hidden;font-size:0">{image(svg, alt)}</div>'
+        f"<template><p>{escape(alt)}</p></template>"
+    )
 
 
 def below(caption: str | None) -> str:

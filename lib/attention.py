@@ -103,22 +103,24 @@ def softmax_derivatives(z: npt.ArrayLike, order: int) -> Array:
     if np.isneginf(z).all():
         raise ValueError("z is -inf only, where the softmax has no derivative")
     s = softmax(z)  # (m,)
-    eye = np.eye(s.size)
-    # e_I − s takes the value centered[a] = e_a − s with probability s_a.
-    centered = eye - s  # (m outcomes, m)
-    covariance = np.einsum("a,ai,aj->ij", s, centered, centered)
+    centered = np.eye(s.size) - s  # c_ij = δ_ij − s_j
+    first = s[:, None] * centered  # (m, m): F_ij = ∂_j s_i = s_i c_ij
     if order == 1:
-        return np.asarray(covariance)
+        return np.asarray(first)
+    # ∂_k of s_i c_ij, where ∂_k c_ij = −F_jk.
+    second = first[:, None, :] * centered[:, :, None]  # (m, m, m): F_ik c_ij
+    second -= s[:, None, None] * first
     if order == 2:
-        third = np.einsum("a,ai,aj,ak->ijk", s, centered, centered, centered)
-        return np.asarray(third)
-    fourth = np.einsum(
-        "a,ai,aj,ak,al->ijkl", s, centered, centered, centered, centered, optimize=True
-    )
-    # The fourth cumulant is the central moment less the three pairings.
-    pairs = np.einsum("ij,kl->ijkl", covariance, covariance)
-    pairings = pairs + pairs.transpose(0, 2, 1, 3) + pairs.transpose(0, 3, 2, 1)
-    return np.asarray(fourth - pairings)
+        return second
+    # ∂_l of s_i c_ij c_ik − s_i F_jk, term by term.
+    third = (
+        first[:, None, None, :]
+        * (centered[:, :, None] * centered[:, None, :])[..., None]
+    )  # (m, m, m, m): F_il c_ij c_ik
+    pairs = np.multiply.outer(first, first)  # F_ij F_kl
+    third -= pairs + pairs.transpose(0, 2, 1, 3) + pairs.transpose(0, 3, 2, 1)
+    third -= s[:, None, None, None] * second
+    return third
 
 
 def softmax_expansion(logits: npt.ArrayLike, order: int) -> Array:
@@ -153,7 +155,7 @@ def softmax_expansion(logits: npt.ArrayLike, order: int) -> Array:
     """
     require_choice("order", order, (0, 1, 2, 3))
     u = _centered(logits)  # (..., m)
-    polynomial = np.sum(_terms(u)[: order + 1], axis=0)  # (..., m)
+    polynomial = sum(_terms(u, order), np.zeros(()))  # (..., m)
     if not np.isfinite(polynomial).all():
         largest = np.abs(u).max()
         raise ValueError(
@@ -203,7 +205,7 @@ def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
     """
     require_choice("order", order, (0, 1, 2, 3))
     u = _centered(logits)  # (..., m)
-    following = np.abs(_terms(u)[order + 1]).max(axis=-1)  # (...)
+    following = np.abs(_terms(u, order + 1)[-1]).max(axis=-1)  # (...)
     # A term that overflowed to inf − inf bounds nothing.
     following = np.where(np.isnan(following), np.inf, following)
     return np.minimum(_ray_bound(u, order + 1), following + _ray_bound(u, order + 2))
@@ -280,7 +282,11 @@ def random_scores(
     require_generator("rng", rng)
     n = x.shape[1]
     w_query, w_key = rng.standard_normal((2, n, key_width))
-    return np.asarray((x @ w_query) @ (x @ w_key).T / n)  # (m, m)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = (x @ w_query) @ (x @ w_key).T / n  # (m, m)
+    if not np.isfinite(scores).all():
+        raise ValueError(f"x is too large: its largest entry is {np.abs(x).max():.3g}")
+    return np.asarray(scores)
 
 
 def _centered(logits: npt.ArrayLike) -> Array:
@@ -296,24 +302,35 @@ def _centered(logits: npt.ArrayLike) -> Array:
     return np.asarray(centered)
 
 
-def _terms(u: Array) -> list[Array]:
-    """Terms of degree 0 to 4 of the series for centered rows, each (..., m).
+def _terms(u: Array, order: int) -> list[Array]:
+    """Terms of degree 0 to ``order`` ≤ 4 for centered rows, each (..., m).
 
     They are f^{(r)}(0)/r! for f(t) = s(tu), from the cumulants of u under the uniform
     weights 1/m. Their constants (−M₂/2, −M₃/6, ...) are what gives each term the row
     sum 0, so centering supplies them, after the large powers have canceled. What
     leaves the float range is inf or NaN; callers look.
     """
+    m = u.shape[-1]
+
+    def mean(values: Array) -> Array:
+        return np.asarray(values.mean(axis=-1, keepdims=True))  # (..., 1)
+
+    def term(bracket: Array) -> Array:
+        return np.asarray((bracket - mean(bracket)) / m)
+
+    terms = [np.full_like(u, 1 / m), term(u)]
     with np.errstate(over="ignore", invalid="ignore"):
-        m2, m3 = (np.mean(u**k, axis=-1, keepdims=True) for k in (2, 3))  # (..., 1)
-        brackets = (
-            u,
-            u**2 / 2,
-            (u**3 - 3 * m2 * u) / 6,
-            (u**4 - 6 * m2 * u**2 - 4 * m3 * u) / 24,
-        )
-        terms = [b - b.mean(axis=-1, keepdims=True) for b in brackets]
-    return [term / u.shape[-1] for term in (np.ones_like(u), *terms)]
+        if order >= 2:
+            square = u * u
+            m2 = mean(square)
+            terms.append(term(square / 2))
+        if order >= 3:
+            cube = square * u
+            terms.append(term((cube - 3 * m2 * u) / 6))
+        if order >= 4:
+            quartic = square * (square - 6 * m2) - 4 * mean(cube) * u
+            terms.append(term(quartic / 24))
+    return terms[: order + 1]
 
 
 def _ray_bound(u: Array, degree: int) -> Array:

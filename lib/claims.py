@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -28,7 +29,17 @@ _HOLDS, _INCONCLUSIVE, _FAILS = 0, 1, 2
 
 
 class ClaimFailed(AssertionError):
-    """A claim did not come out as stated; the message names it and its numbers."""
+    """A claim did not come out as stated; the message names it and its numbers.
+
+    The failed verdict itself is ``.verdict``.
+    """
+
+    def __init__(self, verdict: Verdict):
+        super().__init__(repr(verdict))
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[type[ClaimFailed], tuple[Verdict]]:
+        return type(self), (self.verdict,)
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,8 @@ class Verdict:
         text = f"measured {_rounded(self.measured, unit)}{self.entry}"
         if self.stderr is not None:
             text += f" ± {_rounded(self.stderr, _power_below(self.stderr / 10))} (s.e.)"
-        return f"{text}; {self.relation}"
+        # A hyphen before a number is a minus sign, except in an exponent.
+        return re.sub(r"(?<![\w.])-(?=[\d.]|inf)", "−", f"{text}; {self.relation}")
 
     def _unit(self) -> float:
         """Resolution of the printed value: a tenth of the tolerance, rounded down.
@@ -66,17 +78,22 @@ class Verdict:
             return _power_below(self.tolerance / 10)
         return _power_below(abs(self.expected or self.measured) / 100)
 
+    @property
+    def anchor(self) -> str:
+        """Identifier of the verdict on its page."""
+        key = hashlib.sha256(f"{self.statement}{self.claim}".encode()).hexdigest()
+        return f"verdict-{key[:8]}"
+
     def __repr__(self) -> str:
         return f"{self.word}: {self.claim}: {self.numbers()}"
 
     def _repr_html_(self) -> str:
         """HTML form; the claim links to its statement."""
-        key = hashlib.sha256(f"{self.statement}{self.claim}".encode()).hexdigest()[:8]
         claim = escape(self.claim)
         if self.statement:
             claim = f'<a href="#{escape(self.statement)}">{claim}</a>'
         return (
-            f'<p class="verdict verdict-{self.word.lower()}" id="verdict-{key}">'
+            f'<p class="verdict verdict-{self.word.lower()}" id="{self.anchor}">'
             f'<strong class="verdict-word">{self.word}</strong> '
             f'<span class="verdict-claim">{claim}</span> '
             f'<span class="verdict-numbers">{escape(self.numbers())}</span></p>'
@@ -141,18 +158,25 @@ def verify(
     if values.size == 0:
         raise ValueError(f"measured is empty for the claim {claim!r}")
     noise = _standard_error(stderr)
-    values, target, noise = np.broadcast_arrays(values, target, noise)
-    # Distance inside the claimed region; negative outside of it.
-    if tolerance is not None:
-        inside = tolerance - np.abs(values - target)
-    else:
-        inside = (values - target) * (1 if at_least is not None else -1)
+    if not isinstance(refuted, bool | np.bool_):
+        raise ValueError(f"refuted must be True or False, got {refuted!r}")
+    if not isinstance(statement, str | None):
+        raise ValueError(f"statement must be a label, got {statement!r}")
+    values, target, noise = _of_one_shape(values, target, noise)
+    # Distance inside the claimed region; negative outside of it. What leaves the
+    # float range is infinitely far.
+    with np.errstate(over="ignore"):
+        margin = MARGIN * noise
+        if tolerance is not None:
+            inside = tolerance - np.abs(values - target)
+        else:
+            inside = (values - target) * (1 if at_least is not None else -1)
     if refuted:
         inside = -inside
-    status = _status(inside, MARGIN * noise, None if refuted else tolerance, refuted)
+    status = _status(inside, margin, None if refuted else tolerance, refuted)
     status = np.where(np.isfinite(values), status, _FAILS)
     # The worst entry: the gravest verdict, then the least distance to spare.
-    slack = np.where(status == status.max(), inside - MARGIN * noise, np.inf)
+    slack = np.where(status == status.max(), inside - margin, np.inf)
     worst = tuple(int(i) for i in np.unravel_index(np.argmin(slack), slack.shape))
     word = ("REFUTED" if refuted else "HOLDS", "INCONCLUSIVE", "FAILS")[status[worst]]
     if values.ndim:
@@ -170,7 +194,7 @@ def verify(
         entry=f" at [{', '.join(map(str, worst))}]" if worst else "",
     )
     if not verdict.passed:
-        raise ClaimFailed(repr(verdict))
+        raise ClaimFailed(verdict)
     return verdict
 
 
@@ -216,17 +240,24 @@ def convergence_order(
         raise ValueError(
             f"sizes must span a factor of at least 8, got {np.exp(np.ptp(x)):.3g}"
         )
-    weights = np.ones_like(x)
+    weights, scale = np.ones_like(x), 0.0
     if stderr is not None:
         noise = require_finite("stderr", as_float("stderr", stderr))
         if noise.shape != x.shape or (noise <= 0).any():
             raise ValueError(f"stderr must be {x.size} positive numbers, got {noise}")
-        weights = (np.exp(y) / noise) ** 2  # 1 / variance of the logarithm
+        # 1 / variance of the logarithm, but for the factor e^scale.
+        weights = 2 * (y - np.log(noise))
+        scale = weights.max()
+        weights = np.exp(weights - scale)
     x = x - np.average(x, weights=weights)
     spread = np.sum(weights * x**2)
-    order = np.sum(weights * x * y) / spread
     if stderr is not None:
-        return Order(float(order), float(spread**-0.5))
+        with np.errstate(over="ignore", divide="ignore"):
+            own = spread**-0.5 * np.exp(-scale / 2)
+        if not np.isfinite(own):
+            raise ValueError("stderr is too large or too uneven next to errors")
+        return Order(float(np.sum(weights * x * y) / spread), float(own))
+    order = np.sum(weights * x * y) / spread
     residual = y - np.average(y) - order * x
     freedom = x.size - 2
     own = np.sqrt(np.sum(residual**2) / freedom / spread)
@@ -287,6 +318,8 @@ def _relation(
     name = "at_least" if at_least is not None else "at_most"
     bound = at_least if at_least is not None else at_most
     target = require_finite(name, as_float(name, np.asarray(bound)))
+    if target.ndim:
+        raise ValueError(f"{name} must be one number, got shape {target.shape}")
     return name.replace("_", " ") + " {:.6g}", target, None
 
 
@@ -297,6 +330,19 @@ def _standard_error(stderr: npt.ArrayLike | None) -> Array:
     if (noise < 0).any():
         raise ValueError(f"stderr must not be negative, got {stderr!r}")
     return noise
+
+
+def _of_one_shape(values: Array, target: Array, noise: Array) -> list[Array]:
+    shapes = [array.shape for array in (values, target, noise)]
+    try:
+        fitting = list(np.broadcast_arrays(values, target, noise))
+    except ValueError as error:
+        raise ValueError(
+            f"measured, expected and stderr do not fit together: shapes {shapes}"
+        ) from error
+    if not fitting[0].size:
+        raise ValueError(f"expected and stderr must not be empty, got shapes {shapes}")
+    return fitting
 
 
 def _status(
@@ -335,12 +381,13 @@ def _power_below(scale: float) -> float:
 
 def _rounded(value: float, unit: float) -> str:
     """``value`` to the resolution ``unit``, '0 (to unit)' where nothing is left."""
-    if not np.isfinite(value) or not unit:
+    # Rounding up would leave the float range.
+    if not abs(value) < 1e300 or not unit:
         return f"{value:g}"
     if abs(value) < unit / 2:
         return f"0 (to {unit:.0e})".replace("e-0", "e-").replace("e+00", "")
     decimals = -int(round(np.log10(unit)))
     if decimals > 6:
-        digits = int(np.floor(np.log10(abs(value)))) + decimals
-        return f"{value:.{min(max(digits, 0), 3)}e}"
+        digits = int(np.floor(np.log10(abs(value)))) + decimals + 1
+        return f"{value:.{min(max(digits, 1), 4)}g}"
     return f"{round(value, decimals):.{max(decimals, 0)}f}"

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib._checks import Array, require_positive
+from lib._checks import Array, as_float, require_finite, require_positive
 from lib._explorer import Explorer, explore
 from lib._svg import INK, BookFigure, render
 
@@ -67,6 +67,8 @@ def figure(fig: Figure, *, alt: str, caption: str | None = None) -> BookFigure:
     if not isinstance(fig, Figure):
         raise ValueError(f"fig must be a matplotlib Figure, got {type(fig).__name__}")
     _require_alt(alt)
+    if not isinstance(caption, str | None):
+        raise ValueError(f"caption must be a text, got {caption!r}")
     for number, ax in enumerate(fig.axes):
         if ax.axison and (ax.get_autoscalex_on() or ax.get_autoscaley_on()):
             raise ValueError(f"fig.axes[{number}] has no explicit limits: set both")
@@ -104,23 +106,15 @@ def rate_plot(
     ValueError
         For values that are not positive, lengths that differ, or unequal names.
     """
-    x = np.asarray(sizes, dtype=float)
-    curves = {name: np.asarray(y, dtype=float) for name, y in errors.items()}
-    if set(curves) != set(orders) or not curves:
-        raise ValueError(f"orders must name the curves {list(curves)}, got {orders}")
-    for name, y in curves.items():
-        if y.shape != x.shape or not (x > 0).all() or not (y > 0).all():
-            raise ValueError(f"errors[{name!r}] must be positive, one for each size")
+    x, curves = _checked_curves(sizes, errors, orders)
+    xlim, ylim = _log_limits(x, np.concatenate(list(curves.values())))
     with style():
         fig = Figure()
         ax = fig.subplots()
         ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+        ax.set(xlim=xlim, ylim=ylim)  # first, so that matplotlib looks for none
         for i, (name, y) in enumerate(curves.items()):
             _rate_curve(ax, x, y, orders[name], name, i)
-        every = np.concatenate(list(curves.values()))
-        room = (x.max() / x.min()) ** 0.3  # for the labels on the right
-        ax.set_xlim(x.min() / room**0.2, x.max() * room)
-        ax.set_ylim(every.min() / 3, every.max() * 3)
         ax.grid(True)
     return fig
 
@@ -158,7 +152,10 @@ def level_plot(
     ValueError
         For lengths that differ or a limit that is not positive.
     """
-    dots, lines = np.asarray(measured, float), np.asarray(predicted, float)
+    dots = require_finite("measured", as_float("measured", measured))
+    lines = require_finite("predicted", as_float("predicted", predicted))
+    if not hasattr(labels, "__len__"):
+        raise ValueError(f"labels must be a list, got {labels!r}")
     if dots.ndim != 1 or dots.shape != lines.shape or len(labels) != len(dots):
         raise ValueError(
             f"measured, predicted and labels must be of one length, got shapes"
@@ -169,13 +166,56 @@ def level_plot(
     with style():
         fig = Figure()
         ax = fig.subplots()
+        # First, so that matplotlib looks for none.
+        ax.set(xlim=(-0.6, len(dots) - 0.4), ylim=(-top / 3, top))
         ax.hlines(lines, at - 0.35, at + 0.35, color=INK, linewidth=1.6)
         ax.plot(at, dots, linestyle="none", marker="o", color=COLORS[0])
         ax.axhline(0, color=COLORS[4], linewidth=0.8)
         ax.set(xlabel=xlabel, ylabel=ylabel, xticks=at)
         ax.set(xticklabels=[str(label) for label in labels])
-        ax.set(xlim=(-0.6, len(dots) - 0.4), ylim=(-top / 3, top))
     return fig
+
+
+def _checked_curves(
+    sizes: Sequence[float] | Array,
+    errors: Mapping[str, Sequence[float] | Array],
+    orders: Mapping[str, float],
+) -> tuple[Array, dict[str, Array]]:
+    """Arguments of :func:`rate_plot` as arrays."""
+    x = require_finite("sizes", as_float("sizes", sizes))
+    if x.ndim != 1 or not (x > 0).all() or len(set(x)) < 2:
+        raise ValueError(f"sizes must be positive and differ, got {sizes!r}")
+    for argument, value in (("errors", errors), ("orders", orders)):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{argument} must map names to values, got {value!r}")
+    if set(errors) != set(orders) or not errors:
+        raise ValueError(
+            f"errors and orders must name the same curves, got {[*errors]}, {[*orders]}"
+        )
+    curves = {}
+    for name in errors:
+        y = require_finite("errors", as_float(f"errors[{name!r}]", errors[name]))
+        if y.shape != x.shape or not (y > 0).all():
+            raise ValueError(
+                f"errors[{name!r}] must be positive, one for each of sizes"
+            )
+        curves[name] = y
+        slope = require_finite("orders", as_float(f"orders[{name!r}]", orders[name]))
+        if slope.ndim:
+            raise ValueError(f"orders[{name!r}] must be one number")
+    return x, curves
+
+
+def _log_limits(x: Array, y: Array) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits of the axes of :func:`rate_plot`, with room for labels on the right."""
+    with np.errstate(over="ignore"):
+        room = (x.max() / x.min()) ** 0.3
+        xlim = (x.min() / room**0.2, x.max() * room)
+        ylim = (y.min() / 3, y.max() * 3)
+    for argument, limits in (("sizes", xlim), ("errors", ylim)):
+        if not (limits[0] > 0 and np.isfinite(limits[1])):
+            raise ValueError(f"{argument} are too large or too small to draw")
+    return xlim, ylim
 
 
 def _rate_curve(

@@ -1,77 +1,69 @@
-"""The built site in a browser: quiet, self-contained, and no wider than the screen."""
+"""The built site in a browser: quiet, self-contained, accessible, light, legible."""
 
-import asyncio
 import gzip
-import os
-import shutil
+import re
 import socket
 import subprocess
 import sys
-import threading
 import urllib.request
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin
 
+import axe_playwright_python
 import pytest
-import tornado.httpserver
-import tornado.ioloop
+from bs4 import BeautifulSoup
 
+from tools.finish import with_policy
 from tools.notebooks import ROOT
-from tools.serve import HTML, application, source_digest
+from tools.serve import HTML
+from tools.verdicts import used_in
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SITE = ROOT / HTML
-
-
-@pytest.fixture(scope="session")
-def site():
-    """Address of the built site, served as ``make serve`` serves it."""
-    assert (ROOT / "_build" / "built-from").read_text() == source_digest(), "make site"
-    ready, state = threading.Event(), {}
-
-    def run():
-        asyncio.set_event_loop(asyncio.new_event_loop())
-        server = tornado.httpserver.HTTPServer(application(SITE))
-        server.listen(0, address="127.0.0.1")
-        sockets = server._sockets.values()
-        state["port"] = next(iter(sockets)).getsockname()[1]
-        state["loop"] = tornado.ioloop.IOLoop.current()
-        ready.set()
-        state["loop"].start()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    ready.wait(10)
-    yield f"http://127.0.0.1:{state['port']}/"
-    state["loop"].add_callback(state["loop"].stop)
-    thread.join(10)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("no browser: CI needs Chromium")
-        pytest.skip("no browser found: install Chromium to test the site")
-    from playwright.sync_api import sync_playwright
-
-    quiet = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-    ]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=quiet)
-        yield browser
-        browser.close()
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+CHAPTER = "chapters/2-softmax-expansion.html"
+LANDING = "chapters/index.html"
+SIZES = {"wide": (1280, 900), "phone": (390, 844)}
+# WCAG 2 contrast of two colors given as "rgb(r, g, b)".
+CONTRAST = """
+const luminance = (color) => {
+  const part = color.match(/[\\d.]+/g).slice(0, 3).map((x) => {
+    const c = x / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+};
+const contrast = (one, two) => {
+  const [low, high] = [luminance(one), luminance(two)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+};
+"""
 
 
 def pages():
     """Addresses of all pages of the built site, less the redirection at its root."""
     found = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
     return sorted(p for p in found if p != "index.html" and "_static" not in p)
+
+
+def opened(context, address, seen):
+    """A page of the site, with all it complains of appended to ``seen``."""
+    page = context.new_page()
+    host = re.match(r"https?://[^/]+/", address).group()
+    page.on("console", lambda m: m.type == "error" and seen.append(m.text))
+    page.on("pageerror", lambda error: seen.append(str(error)))
+    page.on("requestfailed", lambda request: seen.append(f"failed: {request.url}"))
+    page.on(
+        "response", lambda r: r.status >= 400 and seen.append(f"{r.status}: {r.url}")
+    )
+
+    def foreign(request):
+        if not request.url.startswith((host, "data:")):
+            seen.append(f"foreign: {request.url}")
+
+    page.on("request", foreign)
+    page.goto(address)
+    page.evaluate("window.MathJax?.startup?.promise")
+    return page
 
 
 def test_root_leads_to_the_landing_page(site, browser):
@@ -82,67 +74,291 @@ def test_root_leads_to_the_landing_page(site, browser):
     page.close()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_every_page_is_quiet_self_contained_and_fits(site, browser, width):
-    context = browser.new_context(viewport={"width": width, "height": 900})
+@pytest.mark.parametrize("size", SIZES)
+def test_every_page_passes_the_gate(site, browser, size):
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="light",
+        reduced_motion="reduce",
+    )
     assert len(pages()) >= 7
     problems = []
     for name in pages():
-        page = context.new_page()
         seen = []
-        page.on("console", lambda m, s=seen: m.type == "error" and s.append(m.text))
-        page.on("pageerror", lambda error, s=seen: s.append(str(error)))
-        page.on("requestfailed", lambda request, s=seen: s.append(request.url))
-        page.on(
-            "request",
-            lambda r, s=seen: (
-                s.append(f"foreign: {r.url}")
-                if not r.url.startswith((site, "data:", "blob:"))
-                else None
-            ),
-        )
-        page.goto(site + name, wait_until="networkidle")
-        page.evaluate("window.MathJax?.startup?.promise")
+        page = opened(context, site + name, seen)
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         if wide > 0:
             seen.append(f"scrolls {wide} px sideways")
-        problems += [f"{name}: {problem}" for problem in seen]
+        # Answers are folded; what is in them counts as well.
+        page.evaluate(
+            "document.querySelectorAll('details').forEach(d => d.open = true)"
+        )
+        page.evaluate(AXE)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
+            seen += [f"{scheme}: {violation}" for violation in axe_violations(page)]
         page.close()
+        problems += [f"{name}: {problem}" for problem in seen]
     context.close()
     assert problems == []
 
 
-def test_chapter_shows_its_verdicts_mathematics_and_figure(site, browser):
+def axe_violations(page):
+    """What axe finds of serious or critical impact.
+
+    A formula is examined as one letter: its inside is MathJax's, and a page of
+    formulas has twenty thousand elements.
+    """
+    page.evaluate(
+        "document.querySelectorAll('mjx-container').forEach(e => e.textContent = 'x')"
+    )
+    result = page.evaluate(
+        """axe.run({
+          preload: false, resultTypes: ['violations'],
+          rules: {'label-content-name-mismatch': {enabled: true}},
+        })"""
+    )
+    return [
+        f"axe {found['id']}: {node['target']} {node['html'][:120]}"
+        for found in result["violations"]
+        if found["impact"] in ("serious", "critical")
+        for node in found["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("name", pages())
+def test_page_is_well_formed(name):
+    soup = BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
+    assert len(soup.find_all("h1")) == 1
+    ids = [tag["id"] for tag in soup.find_all(id=True)]
+    assert sorted(ids) == sorted(set(ids))
+    for picture in soup.find_all(class_="book-figure"):
+        image = picture.find(attrs={"role": "img"})
+        assert len(image["aria-label"]) >= 40
+    for image in soup.find_all("img"):
+        assert image.get("alt")
+    for svg in soup.select(".book-figure svg"):
+        for used in re.findall(r'(?:url\(#|href="#)([^)"]+)', str(svg)):
+            assert svg.find(id=used), f"{used} is not in its own drawing"
+
+
+def test_links_and_anchors_resolve():
+    known = {
+        path.relative_to(SITE).as_posix(): {
+            tag["id"]
+            for tag in BeautifulSoup(path.read_text("utf-8"), "html.parser").find_all(
+                id=True
+            )
+        }
+        for path in SITE.rglob("*.html")
+    }
+    broken = []
+    for name in pages():
+        soup = BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
+        for tag in soup.find_all("a", href=True):
+            target, anchor = urldefrag(urljoin(f"/{name}", tag["href"]))
+            if target.startswith(("http://", "https://", "mailto:")):
+                continue
+            target = unquote(target).lstrip("/")
+            if not (SITE / target).is_file():
+                broken.append(f"{name}: {tag['href']} leads nowhere")
+            elif anchor and target in known and unquote(anchor) not in known[target]:
+                broken.append(f"{name}: {tag['href']} has no such anchor")
+    assert broken == []
+
+
+def test_every_icon_asked_for_is_drawn():
+    drawn = set(
+        re.findall(r"\.(fa-[a-z-]+) \{", (SITE / "_static/icons.css").read_text())
+    )
+    asked = set()
+    for name in pages():
+        for tag in BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")(
+            ["i", "span"]
+        ):
+            asked |= {c for c in tag.get("class", ()) if c.startswith("fa-")}
+    assert asked - {"fa-solid", "fa-lg"} <= drawn
+
+
+def test_mathematics_is_loaded_where_there_is_some():
+    with_script = {n for n in pages() if "mathjax/" in (SITE / n).read_text("utf-8")}
+    with_formula = {
+        n for n in pages() if 'class="math' in (SITE / n).read_text("utf-8")
+    }
+    assert with_script == with_formula
+    assert CHAPTER in with_script and LANDING not in with_script
+
+
+def test_policy_refuses_what_the_page_did_not_bring(site, browser):
     page = browser.new_page()
-    page.goto(f"{site}chapters/2-softmax-expansion.html", wait_until="networkidle")
+    page.goto(site + LANDING)
+    page.evaluate(
+        "() => { const s = document.createElement('script'); s.text = 'window.x = 1';"
+        " document.body.append(s); }"
+    )
+    assert page.evaluate("window.x") is None
+    page.close()
+
+
+def test_policy_names_inline_scripts_and_nothing_is_a_handler():
+    html = '<head></head><script>a()</script><script type="application/json">1</script>'
+    policy = re.search(r'content="([^"]+)"', with_policy(html)).group(1)
+    assert policy.count("'sha256-") == 1
+    assert "unsafe" not in policy.split("script-src")[1]
+    for name in pages():
+        assert not re.search(r"<[^>]+\son[a-z]+=", (SITE / name).read_text("utf-8"))
+    assert "sha256" not in with_policy('<head></head><script src="a.js"></script>')
+
+
+def test_verdicts_and_statements_lead_to_each_other(site, browser):
+    page = browser.new_page()
+    page.goto(site + CHAPTER, wait_until="networkidle")
     assert page.locator(".verdict").count() >= 5
     assert page.locator("mjx-container").count() > 20
     assert page.locator(".book-figure svg").first.is_visible()
     for link in page.locator(".verdict a").all():
-        assert page.locator(link.get_attribute("href")).count() == 1
+        statement = page.locator(link.get_attribute("href"))
+        assert statement.locator(".statement-checks a").count() >= 1
+    for link in page.locator(".statement-checks a").all():
+        href = link.get_attribute("href")
+        assert href.startswith("reference/") or page.locator(href).count() == 1
+    page.goto(f"{site}chapters/reference/more-checks-2.html")
+    link = page.locator(".verdict a").first
+    assert link.get_attribute("href").startswith("../2-softmax-expansion.html#")
     page.close()
 
 
-def test_figure_ink_follows_the_theme(site, browser):
-    inks = []
-    for scheme in ("light", "dark"):
-        context = browser.new_context(color_scheme=scheme)
-        page = context.new_page()
-        page.goto(f"{site}chapters/2-softmax-expansion.html")
-        inks.append(
-            page.evaluate(
-                "[getComputedStyle(document.querySelector('.book-figure svg')).color,"
-                " getComputedStyle(document.body).color]"
-            )
-        )
-        context.close()
-    assert inks[0][0] == inks[0][1] and inks[1][0] == inks[1][1]
-    assert inks[0] != inks[1]
+def test_scoreboard_shows_every_verdict(site, browser):
+    page = browser.new_page()
+    shown = 0
+    for name in pages():
+        page.goto(site + name)
+        shown += page.locator(".verdict").count()
+    page.goto(f"{site}chapters/reference/scoreboard.html")
+    assert page.locator("article tbody tr").count() == shown > 0
+    assert "not run" not in page.locator("article").inner_text()
+    page.close()
+
+
+def test_every_public_function_is_documented_with_its_uses():
+    soup = BeautifulSoup(
+        (SITE / "chapters/reference/api.html").read_text("utf-8"), "html.parser"
+    )
+    for name, pages_of in used_in().items():
+        if name.count(".") == 2:
+            entry = soup.find(id=name)
+            assert entry is not None, f"{name} is not on the page"
+            links = [a["href"] for a in entry.parent.find_all("a", href=True)]
+            for page in pages_of:
+                assert any(page.split("/")[-1] in link for link in links)
+    listed = {tag.code.text for tag in soup.find_all("h2")}
+    modules = {p.stem for p in (ROOT / "lib").glob("*.py") if p.stem[0] != "_"}
+    assert listed == {f"lib.{name}" for name in modules}
+
+
+def test_search_finds_a_chapter(site, browser):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    seen = []
+    page = opened(context, f"{site}search.html?q=Jacobian", seen)
+    page.wait_for_selector("ul.search li a")
+    links = [a.get_attribute("href") for a in page.locator("ul.search li a").all()]
+    assert any("2-softmax-expansion.html" in link for link in links)
+    page.goto(site + LANDING, wait_until="networkidle")
+    page.keyboard.press("Control+K")
+    page.keyboard.type("temperature")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=temperature*")
+    page.wait_for_selector("ul.search li a")
+    assert seen == []
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_are_legible_on_their_page(site, browser, scheme):
+    """Text in a figure has contrast 4.5 to the page, marks and lines have 3."""
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(site + CHAPTER, wait_until="networkidle")
+    found = page.evaluate(
+        "() => {"
+        + CONTRAST
+        + """
+        const ground = getComputedStyle(document.body).backgroundColor;
+        const paint = (style) => [style.fill, style.stroke].filter(
+          (c) => c && c !== 'none' && !c.startsWith('url'));
+        const worst = {text: Infinity, mark: Infinity};
+        for (const svg of document.querySelectorAll('.book-figure svg')) {
+          for (const part of svg.querySelectorAll('text, path, use, line, rect')) {
+            if (part.closest('defs, clipPath, .grid')) continue;
+            const style = getComputedStyle(part);
+            if (style.strokeOpacity < 0.9 || style.opacity < 0.9) continue;
+            const kind = part.tagName === 'text' ? 'text' : 'mark';
+            const colors = paint(style).map((c) => contrast(c, ground));
+            if (colors.length) worst[kind] = Math.min(worst[kind], Math.max(...colors));
+          }
+        }
+        return worst;
+      }"""
+    )
+    assert found["text"] >= 4.5
+    assert found["mark"] >= 3
+    ink, body = page.evaluate(
+        "[getComputedStyle(document.querySelector('.book-figure svg')).color,"
+        " getComputedStyle(document.body).color]"
+    )
+    assert ink == body
+    context.close()
+
+
+def test_lines_of_text_have_readable_length(site, browser):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(site + CHAPTER, wait_until="networkidle")
+    # Characters of the longest paragraphs over the lines they take.
+    measured = page.evaluate(
+        """() => [...document.querySelectorAll('article > section p')]
+        .filter((p) => p.textContent.length > 300 && !p.querySelector('mjx-container'))
+        .map((p) => p.textContent.length / (p.getBoundingClientRect().height
+             / parseFloat(getComputedStyle(p).lineHeight)))"""
+    )
+    assert measured and all(55 <= each <= 75 for each in measured)
+    page.close()
+
+
+def transferred(browser, address):
+    """Bytes over the wire for one page with a cold cache, headers included."""
+    context = browser.new_context()
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Network.enable")
+    sizes = []
+    session.on(
+        "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
+    )
+    page.goto(address, wait_until="networkidle")
+    context.close()
+    return sum(sizes)
+
+
+def test_pages_are_light(site, browser):
+    assert 50_000 < transferred(browser, site + LANDING) <= 350_000
+    heavy = max(pages(), key=lambda name: (SITE / name).stat().st_size)
+    for name in {heavy, CHAPTER}:
+        assert 100_000 < transferred(browser, site + name) <= 900_000
+
+
+def test_explorers_of_a_page_stay_within_their_budget():
+    for name in pages():
+        soup = BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
+        sizes = [len(str(each).encode()) for each in soup.select(".book-explorer")]
+        assert sum(sizes) <= 800_000, name
+        assert len((SITE / name).read_bytes()) <= 1_000_000, name
 
 
 def test_pages_travel_compressed(site):
     request = urllib.request.Request(
-        f"{site}chapters/index.html", headers={"Accept-Encoding": "gzip"}
+        site + LANDING, headers={"Accept-Encoding": "gzip"}
     )
     with urllib.request.urlopen(request) as answer:
         assert answer.headers["Content-Encoding"] == "gzip"
@@ -164,7 +380,7 @@ def test_full_port_is_one_sentence():
 
 def test_explorer_answers_arrow_keys_and_mouse(site, browser):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto(f"{site}chapters/2-softmax-expansion.html", wait_until="networkidle")
+    page.goto(site + CHAPTER, wait_until="networkidle")
     explorer = page.locator(".book-explorer").first
     slider, value = explorer.locator("input").first, explorer.locator("output").first
     drawing, seen = explorer.locator("[role=img]"), set()
@@ -176,14 +392,62 @@ def test_explorer_answers_arrow_keys_and_mouse(site, browser):
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     seen.add((value.inner_text(), drawing.inner_html()))
     assert len({text for text, _ in seen}) == len({svg for _, svg in seen}) == 4
-    assert box["height"] >= 44  # touch size
     page.close()
+
+
+def test_explorer_answers_a_finger(site, browser):
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(site + CHAPTER, wait_until="networkidle")
+    explorer = page.locator(".book-explorer").first
+    slider, value = explorer.locator("input").first, explorer.locator("output").first
+    slider.scroll_into_view_if_needed()
+    before, box = value.inner_text(), slider.bounding_box()
+    assert box["height"] >= 44
+    page.touchscreen.tap(box["x"] + box["width"] - 12, box["y"] + box["height"] / 2)
+    assert value.inner_text() != before
+    context.close()
 
 
 def test_explorer_shows_its_first_frame_without_scripts(site, browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{site}chapters/2-softmax-expansion.html")
+    page.goto(site + CHAPTER)
     assert page.locator(".book-explorer svg").first.is_visible()
     assert not page.locator(".explorer-controls").first.is_visible()
+    context.close()
+
+
+def test_paper_has_the_figures_and_not_the_controls(site, browser):
+    page = browser.new_page()
+    page.goto(site + CHAPTER, wait_until="networkidle")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator(".book-figure svg").first.is_visible()
+    for hidden in (".explorer-controls", ".bd-sidebar-primary", ".copybtn"):
+        for each in page.locator(hidden).all():
+            assert not each.is_visible()
+    # Black on white, whatever the theme on the screen.
+    colors = page.evaluate(
+        "['color', 'backgroundColor'].map((k) =>"
+        " getComputedStyle(document.querySelector('.bd-article'))[k])"
+    )
+    assert colors == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
+    assert page.pdf().startswith(b"%PDF")
+    page.close()
+
+
+def test_nothing_moves_for_who_asked_for_stillness(site, browser):
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(site + CHAPTER, wait_until="networkidle")
+    moving = page.evaluate(
+        """() => [...document.querySelectorAll('*')].filter((e) => {
+          const s = getComputedStyle(e);
+          return s.animationName !== 'none' && parseFloat(s.animationDuration) > 0
+            || s.transitionProperty !== 'none' && parseFloat(s.transitionDuration) > 0;
+        }).map((e) => e.tagName + '.' + e.className)"""
+    )
+    assert moving == []
     context.close()

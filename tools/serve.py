@@ -25,6 +25,7 @@ SOURCES = (
     "_config.yml",
     "_toc.yml",
     "requirements.lock",
+    "benchmarks/results.json",
     "chapters",
     "figures",
     "lib",

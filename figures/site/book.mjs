@@ -6,7 +6,7 @@ const mount = (figure) => {
   const { slots, frames, alt, stops } = JSON.parse(
     figure.querySelector('script[type="application/json"]').textContent,
   );
-  const drawing = figure.querySelector('[role="img"]');
+  const drawing = figure.firstElementChild;
   const inputs = [...figure.querySelectorAll('input[type="range"]')];
   const outputs = [...figure.querySelectorAll("output")];
   const elements = slots.map(([mark]) =>
@@ -24,8 +24,8 @@ const mount = (figure) => {
       outputs[i].textContent = value;
       input.setAttribute("aria-valuetext", value);
     });
-    drawing.setAttribute("aria-label", alt[index]);
     if (slots.length === 0) drawing.innerHTML = frames[index][0];
+    drawing.firstElementChild.setAttribute("aria-label", alt[index]);
     slots.forEach(([, name], i) => {
       const value = frames[index][i];
       if (name === "#text") elements[i].firstChild.data = value;
@@ -39,3 +39,6 @@ const mount = (figure) => {
 };
 
 document.querySelectorAll(".book-explorer").forEach(mount);
+document
+  .querySelectorAll(".btn-download-pdf-button")
+  .forEach((button) => button.addEventListener("click", () => window.print()));

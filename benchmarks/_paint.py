@@ -1,0 +1,92 @@
+"""How soon a reader sees the landing page, and what a page weighs.
+
+The browser is held to 1.6 Mbit/s and a round trip of 150 ms, a slow phone connection,
+with a cold cache. The bytes are those on the wire, headers included.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks._machine import BenchmarkError
+from tools.notebooks import ROOT
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SLOW = {
+    "offline": False,
+    "latency": 150,
+    "downloadThroughput": 1.6e6 / 8,
+    "uploadThroughput": 0.75e6 / 8,
+}
+PAGES = ("chapters/index.html", "chapters/2-softmax-expansion.html")
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Address of the site, built if need be, served by a process of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "tools.serve", "--port", str(port)]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        while not answers(port):
+            if server.poll() is not None:
+                raise BenchmarkError("the site did not start: make serve says why")
+            time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) == 0
+
+
+def paint(repetitions: int = 5) -> list[dict[str, Any]]:
+    """Median seconds to the first contentful paint, and bytes, of some pages."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        return [{"page": name, "note": "no browser found"} for name in PAGES]
+    from playwright.sync_api import sync_playwright
+
+    with served() as site, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        rows = []
+        for name in PAGES:
+            runs = [visit(browser, site + name) for _ in range(repetitions)]
+            seconds, sizes = zip(*runs, strict=True)
+            middle = sorted(seconds)[repetitions // 2]
+            rows.append({"page": name, "seconds": middle, "bytes": max(sizes)})
+        browser.close()
+    return rows
+
+
+def visit(browser: Any, address: str) -> tuple[float, int]:
+    """Seconds to the first contentful paint and bytes of one cold visit."""
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.emulateNetworkConditions", SLOW)
+    sizes: list[int] = []
+    session.on(
+        "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
+    )
+    page.goto(address, wait_until="networkidle")
+    seconds = page.evaluate(
+        "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
+    )
+    context.close()
+    return seconds, sum(sizes)

@@ -1,0 +1,162 @@
+"""Rows: what is compared, whether both sides are right, and what they take."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from statistics import median, quantiles
+from time import process_time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import benchmarks
+from benchmarks._machine import BenchmarkError, installed, least_time
+from benchmarks._timing import Call, Clock, interleaved
+from lib.claims import convergence_order
+
+PAIRS = 21
+GROWTH_ROUNDS = 5
+
+Reference = npt.ArrayLike | Callable[[], npt.ArrayLike]
+Result = dict[str, Any]
+
+
+def relative_error(result: npt.ArrayLike, reference: npt.ArrayLike) -> float:
+    """Largest error of an entry, relative to the largest entry of the reference."""
+    exact = np.asarray(reference)
+    return float(np.abs(np.asarray(result) - exact).max() / np.abs(exact).max())
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: two ways to one result, and how accurate both have to be.
+
+    ``reference`` is the answer or computes it, in more digits than float64 has.
+    ``needs`` is the distribution that brings the peer, where that may be absent.
+    ``limit`` counts the work nobody can avoid, in the units of ``machine_limits``.
+    """
+
+    name: str
+    ours: Call
+    peer: Call
+    peer_name: str
+    reference: Reference
+    needs: str | None = None
+    error: Callable[[Any, Any], float] = relative_error
+    accuracy: float = 1e-14
+    limit: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The exponent of a cost: ``run(size)`` prepares and returns the call to time.
+
+    At least five sizes, the largest at least 8 times the smallest.
+    """
+
+    name: str
+    sizes: Sequence[int]
+    run: Callable[[int], Call]
+    expected: float
+
+
+def collect() -> list[tuple[str, Row | Growth]]:
+    """Every declared row with its module: the lists ``ROWS`` of ``benchmarks/*.py``."""
+    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
+    rows: list[tuple[str, Row | Growth]] = []
+    for name in sorted(names):
+        if name == "harness" or name.startswith("_"):
+            continue
+        module = importlib.import_module(f"benchmarks.{name}")
+        if not hasattr(module, "ROWS"):
+            raise BenchmarkError(f"benchmarks/{name}.py has no list ROWS")
+        rows += [(name, row) for row in module.ROWS]
+    return rows
+
+
+def by_jax(function: Callable[[Any], Any], argument: npt.ArrayLike) -> Call:
+    """A function of jax as a peer: compiled, in float64, its argument converted once.
+
+    All that happens at the first call, which is not timed; until then jax may be
+    absent.
+    """
+
+    @cache
+    def compiled() -> Call:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        return partial(jax.jit(function), jax.numpy.asarray(argument))
+
+    return lambda: np.asarray(compiled()())  # asarray waits for the result
+
+
+def sides(row: Row) -> dict[str, Call]:
+    """The sides of a row that can run here: ours, and the peer where it is present."""
+    absent = row.needs is not None and installed(row.needs) is None
+    return {"ours": row.ours} | ({} if absent else {"peer": row.peer})
+
+
+def errors(row: Row) -> dict[str, float]:
+    """Error of each side against the reference, from one call each.
+
+    Raises BenchmarkError where it exceeds the accuracy of the row: the time of a
+    wrong answer means nothing.
+    """
+    exact = row.reference() if callable(row.reference) else row.reference
+    found = {side: row.error(call(), exact) for side, call in sides(row).items()}
+    for side, error in found.items():
+        if not error <= row.accuracy:
+            who = "lib" if side == "ours" else row.peer_name
+            raise BenchmarkError(
+                f"{row.name}: the error of {who} is {error:.1e},"
+                f" and the row allows {row.accuracy:.0e}"
+            )
+    return found
+
+
+def measure(
+    row: Row, unit_seconds: Mapping[str, float], clock: Clock = process_time
+) -> Result:
+    """Check and time one row; the ratio is peer over ours, above 1 where we win."""
+    wrong = errors(row)  # these calls also import, compile and fill caches
+    calls = sides(row)
+    times = dict(zip(calls, interleaved([*calls.values()], PAIRS, clock), strict=True))
+    result: Result = {"name": row.name, "peer_name": row.peer_name}
+    result["accuracy"] = row.accuracy
+    for side, each in times.items():
+        result[side] = {"seconds": median(each), "error": wrong[side]}
+    if "peer" in times:
+        pairs = zip(times["peer"], times["ours"], strict=True)
+        ratios = [peer / ours for peer, ours in pairs]
+        # The middle 80 %: one block that another program interrupts is no range.
+        low, *_, high = quantiles(ratios, n=10, method="inclusive")
+        spread = {"low": low, "high": high, "pairs": PAIRS}
+        result["ratio"] = {"median": median(ratios), **spread}
+    else:
+        result["note"] = f"peer {row.needs} not installed"
+    if row.limit:
+        least = least_time(row.limit, unit_seconds)
+        over = result["ours"]["seconds"] / least["seconds"]
+        result["limit"] = {**least, "ours_over_limit": over}
+    return result
+
+
+def measure_growth(growth: Growth, clock: Clock = process_time) -> Result:
+    """Time a cost at each size and fit its exponent."""
+    calls = [growth.run(size) for size in growth.sizes]
+    seconds = [median(each) for each in interleaved(calls, GROWTH_ROUNDS, clock)]
+    exponent, stderr = convergence_order(growth.sizes, seconds)
+    return {
+        "name": growth.name,
+        "sizes": list(growth.sizes),
+        "seconds": seconds,
+        "exponent": exponent,
+        "stderr": stderr,
+        "expected": growth.expected,
+    }

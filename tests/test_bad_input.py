@@ -1,0 +1,258 @@
+"""Every public function works on bad input as documented or names the argument.
+
+CALLS holds a good call of each; the bad ones follow from the types of its values. A new
+function gets a line there: its arguments, ``self`` included for a method. ``name:word``
+is one more call; a class that users never make has its maker in place of a call.
+"""
+
+import copy
+import dataclasses
+import inspect
+import pkgutil
+import re
+import signal
+from importlib import import_module
+from numbers import Integral, Number, Real
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import lib
+from lib.claims import ClaimFailed
+from lib.data import DataUnavailable
+from lib.figures import BookFigure
+
+RNG = np.random.default_rng(0)
+ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
+SIZES = 2.0 ** np.arange(3, 8)
+ALT = "A line rises from the lower left corner to the upper right one."
+AXES = {"xlabel": "n", "ylabel": "error"}
+
+CALLS = {
+    "attention.softmax": dict(logits=ROWS),
+    "attention.softmax_derivatives": dict(z=ROWS[0], order=2),
+    "attention.softmax_expansion": dict(logits=ROWS, order=3),
+    "attention.remainder_bound": dict(logits=ROWS, order=3),
+    "attention.shaped_attention": dict(logits=SQUARES, temperature=1.5),
+    "attention.random_scores": dict(x=ROWS, key_width=3, rng=RNG),
+    "claims.verify": dict(
+        claim="8 is 8.", measured=SIZES, expected=SIZES, tolerance=0.5,
+        stderr=1 / SIZES, refuted=False, statement="prop-sizes",
+    ),
+    "claims.verify:below": dict(claim="1 < 2.", measured=1.0, at_most=2.0, stderr=0.1),
+    "claims.verify:above": dict(claim="8 > 2.", measured=SIZES, at_least=2.0),
+    "claims.convergence_order": dict(sizes=SIZES, errors=1 / SIZES),
+    "claims.convergence_order:weighted": dict(
+        sizes=SIZES, errors=1 / SIZES, stderr=SIZES**-2
+    ),
+    "claims.local_orders": dict(sizes=SIZES, errors=1 / SIZES),
+    "claims.generator": dict(key=7),
+    "claims.Verdict": "verify",
+    "claims.Order": "convergence_order",
+    "data.image_tokens": dict(per_class=2),
+    "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
+    "figures.rate_plot": dict(
+        sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
+    ),
+    "figures.level_plot": dict(
+        measured=SIZES, predicted=SIZES, labels=["a", 1, 2, 3, 4], top=1.0, **AXES
+    ),
+    "figures.explore": dict(
+        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
+    ),
+    "figures.BookFigure": "figure",
+    "figures.Explorer": "explore",
+}  # fmt: skip
+
+# What no function may answer, however sound its answer looks.
+REFUSED = ("nan", "missing", "complex", "text-array")
+
+
+def public(owner, path):
+    """What users call with an argument, in a module or a class of lib, by name."""
+    home = getattr(owner, "__module__", owner.__name__)
+    for name, thing in inspect.getmembers(owner, callable):
+        own = name[0] != "_" and getattr(thing, "__module__", "") == home
+        if not own and name not in getattr(owner, "__all__", ["__call__"]):
+            continue
+        if isinstance(thing, type):
+            yield from public(thing, f"{path}.{name}")
+        error = isinstance(thing, type) and issubclass(thing, Exception)
+        if not error and {*inspect.signature(thing).parameters} - {"self"}:
+            yield f"{path}.{name}", thing
+
+
+MODULES = [m.name for m in pkgutil.iter_modules(lib.__path__) if m.name[0] != "_"]
+PUBLIC = {k: v for m in MODULES for k, v in public(import_module(f"lib.{m}"), m)}
+TRIED = {call: PUBLIC.get(call.split(":")[0]) for call in CALLS}
+GOOD = {c: good for c, good in CALLS.items() if TRIED[c] and isinstance(good, dict)}
+
+
+def values(good):
+    """What may come in place of a good value, by its type.
+
+    By label, a bad value, or a pair of values that no function may tell apart.
+    """
+    bad = {"none": None, "text": "?", "number": 3.5, "vector": np.ones(2)}
+    same = {}
+    match good:
+        case bool():
+            pass
+        case str():
+            bad |= {"empty": "", "unknown": good + "?", "bytes": b"?"}
+        case Real():
+            bad |= {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "zero": 0}
+            bad |= {"negative": -good, "huge": 1e300, "tiny": 5e-324, "bool": True}
+            bad |= {"whole": 2.0, "complex": good + 1j, "beyond-floats": 10**400}
+            # No address space holds 10**15 numbers: asking for them takes none.
+            bad |= {"endless": 10**15, "empty": []}
+            same["integer"] = int(np.ceil(good)), float(np.ceil(good))
+            if isinstance(good, Integral):
+                same = {"numpy": (np.min_scalar_type(good).type(good), good)}
+        case np.ndarray():
+            x, most = good.astype(float), np.finfo(float).max
+            last, objects = np.zeros(x.shape, bool), x.astype(object)
+            last.flat[-1] = True
+            bad |= {w: np.where(last, float(w), x) for w in ("nan", "inf", "-inf")}
+            bad |= {"missing": np.where(last, None, objects), "object": objects}
+            bad |= {"huge": x * 1e300, "huge-entry": np.where(last, 1e300, x)}
+            bad |= {
+                "largest": x / np.abs(x).max() * most,
+                "all-minus-inf": 0 * x - np.inf,
+            }
+            bad |= {"extremes": np.where(last, -most, most), "tiny": x * 1e-300}
+            bad |= {"zero": 0 * x, "negative": -x, "bool": x > 0, "complex": x + 1j}
+            bad |= {"flat": x[0], "deep": x[None], "deeper": x[..., None]}
+            bad |= {"short": x[..., :-1], "empty": x[:0], "empty-rows": x[..., :0]}
+            bad |= {"ragged": [[1.0], [1.0, 2.0]], "text-array": x.astype(str)}
+            frozen, gaps = good.copy(), np.repeat(good, 2, axis=-1)
+            frozen.flags.writeable, gaps[..., 1::2] = False, 99
+            same |= {"read-only": (frozen, good), "strided": (gaps[..., ::2], good)}
+            same |= {"fortran": (np.asfortranarray(good), good)}
+            same |= {"list": (good.tolist(), good)}
+            # Rounded away from 0: signs and symmetries stay.
+            whole = np.copysign(np.ceil(np.abs(x)), x)
+            small = np.int8 if np.abs(whole).max() < 128 else np.int64
+            same |= {"integer": (whole.astype(small), whole)}
+        case dict():
+            bad |= {"empty": {}, "renamed": {f"{k}?": v for k, v in good.items()}}
+        case list() | tuple():
+            bad |= {"empty": [], "short": good[:-1], "long": [*good, good[0]]}
+        case _ if callable(good):
+            bad |= {"to-none": lambda *a, **k: None, "to-nan": lambda *a, **k: np.nan}
+    return {label: (value,) for label, value in bad.items()} | same
+
+
+def spots(good):
+    """Where a value is put: in place of a good one, or of the first item in it."""
+    yield "", good, lambda value: value
+    if isinstance(good, dict):
+        key, first = next(iter(good.items()))
+        yield "inner-", first, lambda value: {**good, key: value}
+    if isinstance(good, list | tuple):
+        yield "inner-", good[0], lambda value: [value, *good[1:]]
+
+
+CASES = [
+    pytest.param(call, name, label, [*map(put, v)], id=f"{call}-{name}-{place}{label}")
+    for call, arguments in GOOD.items()
+    for name, good in arguments.items()
+    if name != "self" and good is not None
+    for place, value, put in spots(good)
+    for label, v in values(value).items()
+]
+
+
+def leaves(result):
+    """Arrays, numbers and texts in a result, and the text that a page shows of it."""
+    if isinstance(result, np.ndarray | Number | str):
+        yield result
+    if isinstance(result, np.random.Generator):
+        yield copy.deepcopy(result).random()
+    if isinstance(result, Figure):
+        for ax in result.axes:
+            yield from (ax.get_xlim(), ax.get_ylim())
+            yield from (line.get_xydata() for line in ax.lines)
+            yield from (path.vertices for c in ax.collections for path in c.get_paths())
+    if dataclasses.is_dataclass(result):
+        result = [*vars(result).values(), getattr(result, "_repr_html_", str)()]
+    if isinstance(result, dict):
+        result = [*result.values()]
+    if isinstance(result, list | tuple):
+        for item in result:
+            yield from leaves(item)
+
+
+def assert_same(one, other):
+    for a, b in zip(leaves(one), leaves(other), strict=True):
+        if isinstance(a, str | int):
+            assert a == b
+        else:
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+def finite_result(call, arguments):
+    function = TRIED[call]
+    try:
+        result = function(**arguments)
+    except DataUnavailable as error:
+        pytest.skip(str(error))
+    for leaf in map(np.asarray, leaves(result)):
+        if leaf.dtype.kind in "fc":
+            assert not np.isnan(leaf).any(), "the result has a NaN"
+            documented = "``inf``" in inspect.getdoc(function)
+            assert documented or np.isfinite(leaf).all(), "the result is infinite"
+    return result
+
+
+def answer(call, argument, value):
+    """Result with one argument changed, or what kind of error names the argument."""
+    try:
+        return finite_result(call, {**copy.deepcopy(CALLS[call]), argument: value})
+    except (ValueError, TypeError, IndexError) as error:
+        assert re.search(rf"\b{argument}\b", str(error)), f"{argument} is not named"
+        return "refused"
+    except ClaimFailed:
+        assert "ClaimFailed" in inspect.getdoc(TRIED[call])
+        return "refused"
+
+
+@pytest.fixture(autouse=True)
+def no_hang():
+    """Only what never ends takes this long; no duration is asserted."""
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("still running after 20 s"))
+    signal.alarm(20)
+    yield
+    signal.alarm(0)
+
+
+@pytest.mark.parametrize("name", sorted({c.split(":")[0] for c in CALLS} | {*PUBLIC}))
+def test_every_public_function_and_argument_is_tried(name):
+    assert name in PUBLIC, f"CALLS has {name}, which lib no longer has"
+    calls = [arguments for c, arguments in CALLS.items() if c.split(":")[0] == name]
+    assert calls, f"CALLS has no {name}"
+    if isinstance(calls[0], dict):
+        tried = {k for call in calls for k, good in call.items() if good is not None}
+        parameters = inspect.signature(PUBLIC[name]).parameters.values()
+        known = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
+        assert known <= tried, f"CALLS has {name} without {known - tried}"
+
+
+@pytest.mark.parametrize("call", GOOD)
+def test_good_call_leaves_its_arguments_alone(call):
+    arguments = copy.deepcopy(CALLS[call])
+    finite_result(call, arguments)
+    for name, good in CALLS[call].items():
+        if not isinstance(good, np.random.Generator):
+            assert_same(arguments[name], good)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("call", "argument", "label", "given"), CASES)
+def test_bad_input_is_answered_or_named(call, argument, label, given):
+    answers = [answer(call, argument, value) for value in given]
+    refused = isinstance(answers[0], str)
+    assert refused or label not in REFUSED, f"{argument} is accepted"
+    for other in answers[1:]:
+        assert_same(answers[0], other)

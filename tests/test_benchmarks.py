@@ -1,0 +1,204 @@
+"""The benchmarks: counts, orders and agreement with references; never seconds."""
+
+import gc
+import json
+import os
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+
+import benchmarks
+from benchmarks import __main__ as command
+from benchmarks import _machine, _timing, harness
+from benchmarks.harness import Growth, Row
+from tools.notebooks import ROOT
+
+DECLARED = harness.collect()
+COMPARED = [row for _, row in DECLARED if isinstance(row, Row)]
+GROWTHS = [row for _, row in DECLARED if isinstance(row, Growth)]
+UNITS = {"bytes": 1e-3, "exp": 1.0, "normals": 2.0, "flop": 1e-6}
+ABSENT = "no-such-distribution"
+
+
+class Recorder:
+    """Calls that note their letter, and a clock that only they move on."""
+
+    def __init__(self, slow_after=10**9):
+        self.now, self.log, self.slow_after = 0.0, "", slow_after
+
+    def clock(self):
+        return self.now
+
+    def call(self, letter, seconds, result=1.0):
+        def called():
+            self.now += seconds * (4 if len(self.log) >= self.slow_after else 1)
+            self.log += letter
+            return result
+
+        return called
+
+
+def toy(record, **changed):
+    ours, peer = record.call("A", 1.0), record.call("B", 3.0)
+    row = Row(name="a toy", ours=ours, peer=peer, peer_name="b", reference=1.0)
+    return replace(row, **changed)
+
+
+def test_rows_of_every_module_are_collected(tmp_path, monkeypatch):
+    modules = {p.stem for p in (ROOT / "benchmarks").glob("[a-z]*.py")} - {"harness"}
+    assert {module for module, _ in DECLARED} == modules
+    assert modules <= {p.stem for p in (ROOT / "lib").glob("*.py")}
+    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(tmp_path)])
+    (tmp_path / "a_module.py").write_text("ROWS = ['a row']")
+    assert harness.collect() == [("a_module", "a row"), *DECLARED]
+    (tmp_path / "b_module.py").write_text("")
+    with pytest.raises(harness.BenchmarkError, match="b_module.py has no list ROWS"):
+        harness.collect()
+
+
+def test_rows_are_told_apart():
+    names = [(module, r.name, getattr(r, "peer_name", "")) for module, r in DECLARED]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("row", COMPARED, ids=lambda r: f"{r.name}, {r.peer_name}")
+def test_both_sides_agree_with_the_reference(row):
+    found = harness.errors(row)
+    assert "ours" in found and ("peer" in found or row.needs)
+    assert max(found.values()) <= row.accuracy <= 1e-12
+    assert not row.limit or _machine.least_time(row.limit, UNITS)["seconds"] > 0
+
+
+@pytest.mark.parametrize("growth", GROWTHS, ids=lambda g: g.name)
+def test_growths_run_and_can_be_fitted(growth):
+    assert len(growth.sizes) >= 5 and max(growth.sizes) >= 8 * min(growth.sizes)
+    assert np.isfinite(growth.run(min(growth.sizes))()).all()
+
+
+def test_the_sides_take_turns():
+    record = Recorder()
+    result = harness.measure(toy(record), UNITS, record.clock)
+    # One call each for the error, one for the calibration, then the pairs.
+    assert record.log == "AB" * (2 + harness.PAIRS) and harness.PAIRS >= 9
+    assert result["ours"] == {"seconds": 1, "error": 0}
+    assert result["peer"] == {"seconds": 3, "error": 0}
+    assert result["ratio"] == {"median": 3, "low": 3, "high": 3, "pairs": harness.PAIRS}
+
+
+def test_a_machine_that_slows_down_does_not_move_the_ratio():
+    """One pair is torn; the others keep their ratio at either pace."""
+    record = Recorder(slow_after=4 + harness.PAIRS)
+    ratio = harness.measure(toy(record), UNITS, record.clock)["ratio"]
+    assert ratio["low"] == ratio["median"] == ratio["high"] == 3
+
+
+def test_blocks_repeat_until_they_are_long_enough(monkeypatch):
+    monkeypatch.setattr(_timing, "BLOCK", 1.0)
+    record = Recorder()
+    calls = [record.call("A", 0.375), record.call("B", 1.0)]
+    times = _timing.interleaved(calls, 2, record.clock)
+    assert record.log == "A" + "AA" + "AAAA" + "B" + "AAAAB" * 2
+    assert times == [[0.375, 0.375], [1.0, 1.0]]
+
+
+def test_nothing_is_collected_while_timing():
+    seen = []
+    _timing.interleaved([lambda: seen.append(gc.isenabled())], 3, count().__next__)
+    assert seen and not any(seen) and gc.isenabled()
+
+
+def test_a_wrong_side_is_no_row():
+    record = Recorder()
+    for side in ("ours", "peer"):
+        for wrong in (1 + 1e-9, np.nan):
+            row = toy(record, **{side: record.call("C", 1.0, wrong)})
+            with pytest.raises(harness.BenchmarkError, match="a toy: the error of"):
+                harness.measure(row, UNITS, record.clock)
+
+
+def test_an_absent_peer_is_said_and_ours_is_still_measured():
+    record = Recorder()
+    row = toy(record, needs=ABSENT, limit={"exp": 2})
+    result = harness.measure(row, UNITS, record.clock)
+    assert result["note"] == f"peer {ABSENT} not installed"
+    assert not {"peer", "ratio"} & result.keys() and set(record.log) == {"A"}
+    assert result["limit"]["ours_over_limit"] == 0.5
+    lines = list(
+        command.table({"unit_seconds": UNITS, "rows": [result], "growths": []})
+    )
+    assert lines[-1].endswith(f"b: peer {ABSENT} not installed")
+    assert ABSENT not in _machine.versions([ABSENT])
+
+
+def test_arithmetic_adds_up_and_memory_overlaps_with_it():
+    work = {"exp": 3, "normals": 2, "bytes": 6000}
+    assert _machine.least_time(work, UNITS)["seconds"] == 7
+    assert _machine.least_time(work, UNITS)["by"] == "arithmetic"
+    least = _machine.least_time(work | {"bytes": 8000}, UNITS)
+    assert least == {"seconds": 8, "by": "memory", "work": work | {"bytes": 8000}}
+    with pytest.raises(harness.BenchmarkError, match="counts logs, which is none of"):
+        _machine.least_time({"logs": 1}, UNITS)
+
+
+def test_growth_finds_the_exponent():
+    record, sizes = Recorder(), (1, 2, 4, 8, 16)
+    growth = Growth("cubes", sizes, lambda n: record.call(f"{n},", 0.01 * n**3), 3)
+    result = harness.measure_growth(growth, record.clock)
+    assert result["exponent"] == pytest.approx(3) and result["expected"] == 3
+    assert result["seconds"] == pytest.approx([0.01 * n**3 for n in sizes])
+    assert record.log == "1,2,4,8,16," * (1 + harness.GROWTH_ROUNDS)  # in turns
+
+
+def test_results_survive_json(tmp_path, monkeypatch, capsys):
+    """The command from start to end, on toys: what it writes is what it measured."""
+    record = Recorder()
+    growth = Growth("squares", (1, 2, 4, 8, 16), lambda n: lambda: None, 2)
+    rows = [("attention", toy(record)), ("attention", toy(record, needs=ABSENT))]
+    monkeypatch.setattr(command, "collect", lambda: [*rows, ("attention", growth)])
+    monkeypatch.setattr(command._machine, "machine_limits", lambda: UNITS)
+    monkeypatch.setattr(command._machine, "stay_on_one_core", lambda: None)
+    monkeypatch.setattr(
+        command, "measure", lambda row, u: harness.measure(row, u, record.clock)
+    )
+    fit = {"name": "squares", "exponent": 2.0, "stderr": 0.1, "expected": 2}
+    monkeypatch.setattr(command, "measure_growth", lambda growth: fit)
+    paint = [{"page": "a", "seconds": 1.25, "bytes": 2000}, {"page": "b", "note": "?"}]
+    monkeypatch.setattr(command._paint, "paint", lambda: paint)
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "results.json")
+    for name in _machine.THREADS:
+        monkeypatch.setenv(name, "1")
+    command.main()
+    stored = json.loads((tmp_path / "results.json").read_text("utf-8"))
+    assert [row.get("note") for row in stored["rows"]] == [
+        None, f"peer {ABSENT} not installed",
+    ]  # fmt: skip
+    assert stored["rows"][0]["ratio"]["median"] == 3
+    assert stored["growths"] == [{"module": "attention", **fit}]
+    assert stored["unit_seconds"] == UNITS
+    assert stored["machine"].keys() == {"processor", "cores", "system"}
+    assert {"python", "numpy", "scipy"} == stored["versions"].keys()
+    printed = capsys.readouterr().out
+    assert stored["paint"] == paint
+    assert "a: first contentful paint after 1.25 s at 1.6 Mbit/s, 2 kB" in printed
+    assert "squares: exponent 2.00 ± 0.10 (s.e.), expected 2" in printed
+    assert list(tmp_path.iterdir()) == [tmp_path / "results.json"]
+    assert "\n".join(command.table(stored)) in printed
+
+
+def test_machine_limits_are_positive():
+    """On a clock that ticks once a reading, so that every block is one call."""
+    limits = _machine.machine_limits(count().__next__, rounds=1)
+    assert limits.keys() == UNITS.keys() and min(limits.values()) > 0
+
+
+def test_more_than_one_thread_is_refused_in_one_sentence(monkeypatch):
+    for name in _machine.THREADS:
+        monkeypatch.setenv(name, "1")
+    _machine.require_one_thread(os.environ)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.delenv("MKL_NUM_THREADS")
+    sentence = "so OPENBLAS_NUM_THREADS, MKL_NUM_THREADS must be 1 when Python starts"
+    with pytest.raises(harness.BenchmarkError, match=sentence):
+        command.main()

@@ -1,0 +1,74 @@
+"""Claims under fresh seeds: only what they need is run, failures are counted."""
+
+import json
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tools import reseed
+from tools.notebooks import METADATA, PipelineError
+
+CELLS = [
+    "import numpy as np\nfrom lib.claims import generator, verify",
+    "data = {}",
+    "data['x'] = generator(7).normal()",
+    "picture = expensive_figure(data)",
+    "y = 1",
+    "z = y + 1\nprint('noise')",
+    "verify('x is positive', measured=data['x'], at_least=0.0)",
+    "verify('z is 2', measured=z, expected=2, tolerance=0.1)",
+]
+
+
+def book(folder, cells):
+    path = folder / "chapters" / "1-test.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nkernelspec:\n  name: python3\n---\n# Test\n")
+    notebook = new_notebook(
+        cells=[new_code_cell(cell) for cell in cells], metadata=METADATA
+    )
+    nbformat.write(notebook, path.with_suffix(".ipynb"))
+    return path
+
+
+def test_claims_bring_what_they_need_and_leave_the_figures():
+    kept = reseed.claim_cells(CELLS)
+    assert kept == [cell for cell in CELLS if "picture" not in cell]
+
+
+def test_each_offset_draws_anew_and_failures_are_recorded(
+    tmp_path, monkeypatch, capsys
+):
+    path = book(tmp_path, CELLS)
+    monkeypatch.setattr(reseed, "page_name", lambda path: "chapters/1-test")
+    runs = [run for k in range(1, 13) for run in reseed.outcomes(path, k)]
+    rows = reseed.summary(runs)
+    assert [row["claim"] for row in rows] == ["x is positive", "z is 2"]
+    assert 0 < rows[0]["passed"] < rows[0]["runs"] == 12
+    assert rows[0]["words"]["FAILS"] + rows[0]["words"]["HOLDS"] == 12
+    assert rows[0]["least"] < 0 < rows[0]["largest"]
+    assert rows[1]["passed"] == 12
+    assert capsys.readouterr().out == ""
+
+
+def test_broken_cell_names_page_and_offset(tmp_path, monkeypatch):
+    path = book(tmp_path, ["from lib.claims import verify", "verify(1 / 0)"])
+    monkeypatch.setattr(reseed, "page_name", lambda path: "chapters/1-test")
+    with pytest.raises(PipelineError, match="1-test, offset 3: ZeroDivisionError"):
+        reseed.outcomes(path, 3)
+
+
+def test_count_must_be_positive():
+    with pytest.raises(PipelineError, match="offsets must be at least 1, got 0"):
+        reseed.main(["0"])
+
+
+def test_stored_result_covers_every_claim():
+    from tools.notebooks import ROOT
+    from tools.verdicts import collect
+
+    stored = json.loads((ROOT / reseed.RESULTS).read_text("utf-8"))
+    known = {(row["page"], row["id"]) for row in stored["claims"]}
+    assert known == {(row.page, row.id) for row in collect()}
+    assert all(row["passed"] == row["runs"] for row in stored["claims"])

@@ -1,0 +1,84 @@
+"""Verdicts collected from notebooks: every one of them, and only those."""
+
+import re
+
+import nbformat
+
+from lib.claims import ClaimFailed, verify
+from tools.notebooks import ROOT, texts
+from tools.pages import ERRATA
+from tools.verdicts import VERDICT, code_of, collect, names_of_lib, used_in
+
+PROVED = re.compile(
+    r"\{prf:(?:theorem|proposition|corollary|lemma)\}[^\n]*\n:label: (\S+)"
+)
+
+
+def test_html_of_a_verdict_is_read_back():
+    verdict = verify(
+        "a < b & “c”", measured=1.0, expected=1, tolerance=0.1, statement="thm-x"
+    )
+    found = VERDICT.fullmatch(verdict._repr_html_())
+    assert found["word"] == "HOLDS" and found["statement"] == "thm-x"
+    assert found["id"] == verdict.anchor
+    bare = VERDICT.fullmatch(verify("c", measured=1, at_most=2)._repr_html_())
+    assert bare["statement"] is None and bare["claim"] == "c"
+
+
+def test_every_call_of_verify_shows_its_verdict():
+    """A verdict in the middle of a cell would be checked but not shown."""
+    for text in texts():
+        for cell in nbformat.read(text.with_suffix(".ipynb"), 4).cells:
+            if cell.cell_type == "code":
+                html = "".join(
+                    o.get("data", {}).get("text/html", "") for o in cell.outputs
+                )
+                calls = len(re.findall(r"^ *verify\(", cell.source, re.M))
+                assert len(VERDICT.findall(html)) == calls, cell.source
+
+
+def test_every_proved_statement_is_checked_and_every_check_has_its_statement():
+    labels = {
+        label
+        for path in (ROOT / "chapters").rglob("*.md")
+        for label in PROVED.findall(path.read_text("utf-8"))
+    }
+    checked = {row.statement for row in collect() if row.statement}
+    assert labels and checked >= labels
+    everywhere = "\n".join(
+        p.read_text("utf-8") for p in (ROOT / "chapters").rglob("*.md")
+    )
+    assert all(f":label: {label}\n" in everywhere for label in checked)
+
+
+def test_verdicts_of_a_page_have_names_of_their_own():
+    places = [(row.page, row.id) for row in collect()]
+    assert len(set(places)) == len(places)
+
+
+def test_every_erratum_is_refuted_as_printed_and_holds_corrected():
+    sections = {}
+    for row in collect():
+        if row.page == ERRATA:
+            sections.setdefault(row.section, []).append(row)
+    assert sections
+    for rows in sections.values():
+        assert [row.word for row in rows] == ["REFUTED", "HOLDS"]
+        assert rows[0].claim.startswith("as printed")
+        assert rows[1].claim.startswith("corrected")
+    headings = re.findall(r"^## (.+)$", (ROOT / f"{ERRATA}.md").read_text(), re.M)
+    assert headings == list(sections)
+
+
+def test_names_taken_from_lib():
+    source = "from lib import a\nfrom lib.b import c as d\nimport x\na.f(d)\nx.g"
+    assert names_of_lib(source) == {"lib.a", "lib.a.f", "lib.b.c"}
+    assert "chapters/2-softmax-expansion" in used_in()["lib.attention.softmax"]
+
+
+def test_failed_claim_carries_its_verdict():
+    try:
+        verify("x", measured=2, at_most=1)
+    except ClaimFailed as failure:
+        assert not failure.verdict.passed and failure.verdict.measured == 2
+    assert code_of(texts()[0])

@@ -1,0 +1,92 @@
+"""What every built page still needs, as functions from HTML text to HTML text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+from tools.bundle import with_one_style_sheet, with_scripts_last
+
+SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>\s*", re.S)
+
+
+def finish(folder: Path) -> None:
+    """Finish every page of a built site, and drop the assets none of them needs."""
+    pages = [p for p in sorted(folder.rglob("*.html")) if "_static" not in p.parts]
+    for path in pages:
+        html = with_one_style_sheet(path.read_text("utf-8"), path, folder)
+        path.write_text(finished(html), "utf-8")
+    static = folder / "_static"
+    for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
+        for path in static.glob(pattern):
+            if path.is_file():
+                path.unlink()
+
+
+def finished(html: str) -> str:
+    """One page: fewer scripts, right roles and ids, and a policy for the rest."""
+    html = with_scripts_last(without_icon_script(html))
+    if 'class="math' not in html:
+        html = without_mathematics(html)
+    return with_policy(with_unique_ids(with_list_roles(without_handlers(html))))
+
+
+def without_icon_script(html: str) -> str:
+    """The icons in use are drawn by book.css; the theme's script has two thousand."""
+    return SCRIPT.sub(
+        lambda tag: "" if "fontawesome.js" in tag.group(1) else tag.group(), html
+    )
+
+
+def without_mathematics(html: str) -> str:
+    """Leave out MathJax and its configuration."""
+
+    def keep(tag: re.Match[str]) -> str:
+        ours = "mathjax/" in tag.group(1) or tag.group(2).startswith("window.MathJax")
+        return "" if ours else tag.group()
+
+    return SCRIPT.sub(keep, html)
+
+
+def without_handlers(html: str) -> str:
+    """The print button is served by book.mjs; a strict policy refuses handlers."""
+    return html.replace(' onclick="window.print()"', "")
+
+
+def with_list_roles(html: str) -> str:
+    """Give the bibliography roles that its elements can have.
+
+    docutils writes ``role="list"`` around entries that are no list items.
+    """
+    html = re.sub(r' role="doc-biblioentry"', ' role="listitem"', html)
+    return re.sub(r' role="doc-backlink"', "", html)
+
+
+def with_unique_ids(html: str) -> str:
+    """sphinx-proof gives the body of every statement one and the same id."""
+    return html.replace(' id="proof-content"', "")
+
+
+def with_policy(html: str) -> str:
+    """Allow this page its own files and its own inline scripts, and nothing else."""
+    scripts = [
+        body
+        for attributes, body in SCRIPT.findall(html)
+        if " src=" not in attributes and "json" not in attributes
+    ]
+    hashes = sorted({_source(script) for script in scripts})
+    policy = (
+        "default-src 'self'; base-uri 'self'; object-src 'none'; form-action 'self';"
+        " img-src 'self' data:; style-src 'self' 'unsafe-inline';"
+        f" script-src 'self' {' '.join(hashes)}"
+    )
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
+    return re.sub(r"<head>", f"<head>\n    {meta}", html, count=1)
+
+
+def _source(text: str) -> str:
+    """The policy's name for an inline script."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

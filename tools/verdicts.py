@@ -1,0 +1,92 @@
+"""Verdicts collected from the executed notebooks, never typed again."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+
+import nbformat
+
+from tools.notebooks import ROOT, texts
+
+VERDICT = re.compile(
+    r'<p class="verdict[^"]*" id="(?P<id>[^"]+)">'
+    r'<strong class="verdict-word">(?P<word>\w+)</strong> '
+    r'<span class="verdict-claim">(?:<a href="#(?P<statement>[^"]+)">)?'
+    r"(?P<claim>.*?)(?:</a>)?</span> "
+    r'<span class="verdict-numbers">(?P<numbers>.*?)</span></p>'
+)
+HEADING = re.compile(r"^#+ (.+)$", re.M)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One verdict of one page."""
+
+    page: str
+    section: str
+    id: str
+    word: str
+    claim: str
+    statement: str | None
+    numbers: str
+
+
+def collect(root: Path = ROOT) -> list[Row]:
+    """The verdicts of all notebooks, in the order of the book."""
+    return [row for path in texts(root) for row in page_rows(path, root)]
+
+
+def page_rows(text: Path, root: Path = ROOT) -> Iterator[Row]:
+    """The verdicts stored in the notebook of one text, in order."""
+    page, section = page_name(text, root), ""
+    for cell in nbformat.read(text.with_suffix(".ipynb"), 4).cells:
+        if cell.cell_type == "markdown":
+            section = next(reversed(HEADING.findall(cell.source)), section)
+        for output in cell.get("outputs", []):
+            html = output.get("data", {}).get("text/html", "")
+            for found in VERDICT.finditer(html):
+                fields = {k: v and unescape(v) for k, v in found.groupdict().items()}
+                yield Row(page, section, **fields)
+
+
+def page_name(text: Path, root: Path = ROOT) -> str:
+    """Name of the page of a text, as in the table of contents."""
+    return text.relative_to(root).with_suffix("").as_posix()
+
+
+def code_of(text: Path) -> list[str]:
+    """The code cells of a notebook, in order."""
+    cells = nbformat.read(text.with_suffix(".ipynb"), 4).cells
+    return [cell.source for cell in cells if cell.cell_type == "code"]
+
+
+def used_in(root: Path = ROOT) -> dict[str, list[str]]:
+    """Pages whose cells name a public function: ``{"lib.m.f": [page, ...]}``."""
+    pages: dict[str, list[str]] = {}
+    for path in texts(root):
+        for name in sorted(names_of_lib("\n".join(code_of(path)))):
+            pages.setdefault(name, []).append(page_name(path, root))
+    return pages
+
+
+def names_of_lib(source: str) -> set[str]:
+    """Full names of what a piece of Python takes from ``lib``."""
+    known: dict[str, str] = {}
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("lib."):
+            for alias in node.names:
+                known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    attributes = {
+        f"{known[node.value.id]}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in known
+    }
+    return attributes | set(known.values())
