@@ -417,6 +417,17 @@ def test_explorer_shows_its_first_frame_without_scripts(site, browser):
     page.goto(site + CHAPTER)
     assert page.locator(".book-explorer svg").first.is_visible()
     assert not page.locator(".explorer-controls").first.is_visible()
+    # A theme is there without scripts as well: code is legible.
+    pair = page.evaluate(
+        "() => {"
+        + CONTRAST
+        + """
+        const code = document.querySelector('.cell_input pre');
+        const style = getComputedStyle(code);
+        return contrast(style.color, style.backgroundColor);
+      }"""
+    )
+    assert pair >= 4.5
     context.close()
 
 
@@ -425,6 +436,7 @@ def test_paper_has_the_figures_and_not_the_controls(site, browser):
     page.goto(site + CHAPTER, wait_until="networkidle")
     page.emulate_media(media="print", color_scheme="dark")
     assert page.locator(".book-figure svg").first.is_visible()
+    assert page.locator("h1").is_visible()
     for hidden in (".explorer-controls", ".bd-sidebar-primary", ".copybtn"):
         for each in page.locator(hidden).all():
             assert not each.is_visible()
@@ -434,6 +446,9 @@ def test_paper_has_the_figures_and_not_the_controls(site, browser):
         " getComputedStyle(document.querySelector('.bd-article'))[k])"
     )
     assert colors == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
+    code = page.locator(".cell_input pre").first
+    assert code.evaluate("e => getComputedStyle(e).color") == colors[0]
+    assert code.evaluate("e => getComputedStyle(e).backgroundColor") == colors[1]
     assert page.pdf().startswith(b"%PDF")
     page.close()
 

@@ -30,7 +30,14 @@ def finished(html: str) -> str:
     html = with_scripts_last(without_icon_script(html))
     if 'class="math' not in html:
         html = without_mathematics(html)
-    return with_policy(with_unique_ids(with_list_roles(without_handlers(html))))
+    for mend in (
+        without_handlers,
+        with_theme_at_once,
+        with_list_roles,
+        with_unique_ids,
+    ):
+        html = mend(html)
+    return with_policy(html)
 
 
 def without_icon_script(html: str) -> str:
@@ -53,6 +60,17 @@ def without_mathematics(html: str) -> str:
 def without_handlers(html: str) -> str:
     """The print button is served by book.mjs; a strict policy refuses handlers."""
     return html.replace(' onclick="window.print()"', "")
+
+
+def with_theme_at_once(html: str) -> str:
+    """The theme of the system before the first paint, and a light one without scripts.
+
+    The theme's own script decides only when the page is there.
+    """
+    html = html.replace('data-theme="auto"', 'data-theme="light"', 1)
+    system = '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
+    stored = 'localStorage.getItem("theme")'
+    return html.replace(f'{stored} || "auto"', f"{stored} || {system}")
 
 
 def with_list_roles(html: str) -> str:
