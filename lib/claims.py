@@ -72,11 +72,11 @@ class Verdict:
     def _unit(self) -> float:
         """Resolution of the printed value: a tenth of the tolerance, rounded down.
 
-        A one-sided claim has none; a hundredth of its bound stands in.
+        A one-sided claim has none; a thousandth of its bound stands in.
         """
         if self.tolerance is not None:
             return _power_below(self.tolerance / 10)
-        return _power_below(abs(self.expected or self.measured) / 100)
+        return _power_below(abs(self.expected or self.measured) / 1000)
 
     @property
     def anchor(self) -> str:
@@ -177,7 +177,7 @@ def verify(
     status = np.where(np.isfinite(values), status, _FAILS)
     # The worst entry: the gravest verdict, then the least distance to spare.
     slack = np.where(status == status.max(), inside - margin, np.inf)
-    worst = tuple(int(i) for i in np.unravel_index(np.argmin(slack), slack.shape))
+    worst = _first_smallest(slack, (tolerance or float(np.abs(target).max())) / 100)
     word = ("REFUTED" if refuted else "HOLDS", "INCONCLUSIVE", "FAILS")[status[worst]]
     if values.ndim:
         relation += f" (worst of {values.size} entries)"
@@ -330,6 +330,16 @@ def _standard_error(stderr: npt.ArrayLike | None) -> Array:
     if (noise < 0).any():
         raise ValueError(f"stderr must not be negative, got {stderr!r}")
     return noise
+
+
+def _first_smallest(values: Array, tie: float) -> tuple[int, ...]:
+    """Index of the first value within ``tie`` of the smallest one, or of the first NaN.
+
+    Which of many entries is smallest by rounding alone differs between machines.
+    """
+    least = values.min()
+    place = np.argmax(values <= least + tie) if np.isfinite(least) else values.argmin()
+    return tuple(int(i) for i in np.unravel_index(place, values.shape))
 
 
 def _of_one_shape(values: Array, target: Array, noise: Array) -> list[Array]:

@@ -58,6 +58,10 @@ CALLS = {
     "figures.level_plot": dict(
         measured=SIZES, predicted=SIZES, labels=["a", 1, 2, 3, 4], top=1.0, **AXES
     ),
+    "figures.curve_plot": dict(
+        x=SIZES, curves={"a": 1 / SIZES}, xlim=(0.5, 99.0), ylim=(1e-3, 1.0),
+        log="xy", **AXES,
+    ),  # fmt: skip
     "figures.explore": dict(
         draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
     ),

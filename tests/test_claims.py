@@ -79,8 +79,8 @@ def test_text_and_html_say_the_same():
             {"measured": 3e-16, "expected": 0, "tolerance": 1e-12},
             "measured 0 (to 1e-13);",
         ),
-        ({"measured": 1803.7, "at_least": 200}, "measured 1804;"),
-        ({"measured": 0.0931, "at_most": 1}, "measured 0.09;"),
+        ({"measured": 1803.72, "at_least": 200}, "measured 1803.7;"),
+        ({"measured": 0.0931, "at_most": 1}, "measured 0.093;"),
     ],
 )
 def test_numbers_are_rounded_to_what_is_stable(arguments, printed):
@@ -174,3 +174,15 @@ def test_generator_repeats_and_moves_with_the_offset(monkeypatch):
     monkeypatch.setenv(SEED_OFFSET, "-1")
     with pytest.raises(ValueError, match=SEED_OFFSET):
         generator(7)
+
+
+def test_entry_named_does_not_depend_on_rounding():
+    noise = 1e-16 * np.array([1.0, 3.0, 2.0])
+    zero = verify("x", measured=noise, expected=0, tolerance=1e-12)
+    assert zero.entry == " at [0]"
+    wrong = verify(
+        "x", measured=[0.1, 0.9, 0.9 + 1e-15], expected=1, tolerance=1, refuted=False
+    )
+    assert wrong.measured == 0.1
+    with pytest.raises(ClaimFailed, match="measured nan at \\[1\\]"):
+        verify("x", measured=[0.0, np.nan, 5.0], expected=0, tolerance=1)

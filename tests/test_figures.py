@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from lib.figures import COLORS, INK, explore, figure, level_plot, rate_plot, style
+from lib.figures import (
+    COLORS,
+    INK,
+    curve_plot,
+    explore,
+    figure,
+    level_plot,
+    rate_plot,
+    style,
+)
 
 ALT = "A line rises from the lower left corner to the upper right one."
 SIZES = np.array([1.0, 2.0, 4.0, 8.0])
@@ -211,3 +220,38 @@ def test_level_plot_names_bad_input(change, message):
     good = {"measured": [0, 1], "predicted": [0, 1], "labels": [1, 2], "top": 1}
     with pytest.raises(ValueError, match=message):
         level_plot(**{**good, **change}, xlabel="x", ylabel="y")
+
+
+def curves(**change):
+    good = {
+        "x": [1, 2, 4], "curves": {"a": [1, 2, 3], "b": [1, 2, 3.01], "c": [3, 2, 0]},
+        "xlim": (0, 5), "ylim": (0, 4), "xlabel": "x", "ylabel": "y",
+    }  # fmt: skip
+    return curve_plot(**{**good, **change})
+
+
+def test_curve_plot_keeps_names_apart():
+    ax = curves().axes[0]
+    places = sorted(text.xy[1] for text in ax.texts)
+    assert len(places) == 3 and min(np.diff(places)) > 0.08
+    assert all(0 <= place <= 1 for place in places)
+    # Each name has the color and the marker of its curve beside it.
+    drawn, keys = ax.lines[:3], ax.lines[3:]
+    styles = {(line.get_color(), line.get_marker()) for line in drawn}
+    assert styles == {(line.get_color(), line.get_marker()) for line in keys}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": []}, "x must be"),
+        ({"curves": {"a": [1]}}, "one value for each x"),
+        ({"curves": {str(k): [1, 2, 3] for k in range(6)}}, "1 to 5 names"),
+        ({"xlim": (5, 0)}, "xlim must be an increasing pair"),
+        ({"log": "y"}, "ylim must be an increasing pair"),
+        ({"log": "z"}, "log must be one of"),
+    ],
+)
+def test_curve_plot_names_bad_input(change, message):
+    with pytest.raises(ValueError, match=message):
+        curves(**change)

@@ -13,7 +13,9 @@ GREEK = re.compile(
     r"|Gamma|Delta|Theta|Lambda|Xi|Pi|Sigma|Phi|Psi|Omega"
 )
 FONTS = "hat|widehat|tilde|bar|dot|mathbb|mathbf|mathcal|mathrm|operatorname"
-FONT = re.compile(rf"\\({FONTS})\s*(\{{[^{{}}]*\}}|\\[A-Za-z]+|[A-Za-z0-9])")
+FONT = re.compile(
+    rf"\\({FONTS})(?![A-Za-z])\s*(\{{[^{{}}]*\}}|\\[A-Za-z]+|[A-Za-z0-9])"
+)
 SILENT = re.compile(r"\\(begin|end|text|label|tag)\s*\{[^{}]*\}|\\!|\\,|\\;")
 
 
@@ -21,7 +23,7 @@ def letters(tex):
     """The letters of a formula: plain, Greek, or with their accent or alphabet."""
     tex = SILENT.sub(" ", tex)
     # The superscripts of a weight matrix name it and are no letters of their own.
-    tex = re.sub(r"W\^(\{[^{}]*\}|[QKVO])", "W", tex)
+    tex = re.sub(r"W\^(\{[^{}]*\}|[QKVO])", "W", tex).replace(r"\rVert_F", "")
     found = []
 
     def styled(match):

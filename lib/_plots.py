@@ -1,0 +1,306 @@
+"""The plots that several chapters share, in the style of the book."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lib._checks import Array, as_float, require_finite, require_positive
+from lib._svg import INK
+
+#: Data colors: contrast of at least 3 : 1 on the light and the dark page.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676")
+
+#: Markers that repeat what the colors say.
+MARKERS = ("o", "s", "^", "D", "v")
+
+STYLE = Path(__file__).with_name("book.mplstyle")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the style of the book inside a ``with`` block, and only there."""
+    with mpl.rc_context(fname=STYLE):
+        yield
+
+
+def rate_plot(
+    sizes: Array,
+    errors: Mapping[str, Array],
+    orders: Mapping[str, float],
+    *,
+    xlabel: str,
+    ylabel: str,
+) -> Figure:
+    """Errors against sizes, log–log, each with a line of its predicted slope.
+
+    Parameters
+    ----------
+    sizes : array_like, shape (k,)
+        Positive.
+    errors : mapping of name to array_like, shape (k,)
+        Positive; drawn as dots and labeled at the right end.
+    orders : mapping of name to float
+        Predicted exponent of each curve, drawn as an ink line through its last point.
+    xlabel, ylabel : str
+        Axis labels, with units or symbols.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With explicit limits.
+
+    Raises
+    ------
+    ValueError
+        For values that are not positive, lengths that differ, or unequal names.
+    """
+    x, curves = _checked_curves(sizes, errors, orders)
+    xlim, ylim = _log_limits(x, np.concatenate(list(curves.values())))
+    with style():
+        fig = Figure()
+        ax = fig.subplots()
+        ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+        ax.set(xlim=xlim, ylim=ylim)  # first, so that matplotlib looks for none
+        for i, (name, y) in enumerate(curves.items()):
+            _rate_curve(ax, x, y, orders[name], name, i)
+        ax.grid(True)
+    return fig
+
+
+def level_plot(
+    measured: Array,
+    predicted: Array,
+    *,
+    labels: Sequence[object],
+    xlabel: str,
+    ylabel: str,
+    top: float,
+) -> Figure:
+    """Measured values as dots, predicted ones as short ink lines, side by side.
+
+    Parameters
+    ----------
+    measured, predicted : array_like, shape (k,)
+        Values at the positions 0, ..., k − 1.
+    labels : sequence of length k
+        Printed below the positions.
+    xlabel, ylabel : str
+        Axis labels, with units or symbols.
+    top : float
+        Upper limit of the vertical axis; the lower one is −top/3. What lies outside
+        is not drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With explicit limits.
+
+    Raises
+    ------
+    ValueError
+        For lengths that differ or a limit that is not positive.
+    """
+    dots = require_finite("measured", as_float("measured", measured))
+    lines = require_finite("predicted", as_float("predicted", predicted))
+    if not hasattr(labels, "__len__"):
+        raise ValueError(f"labels must be a list, got {labels!r}")
+    if dots.ndim != 1 or dots.shape != lines.shape or len(labels) != len(dots):
+        raise ValueError(
+            f"measured, predicted and labels must be of one length, got shapes"
+            f" {dots.shape}, {lines.shape} and length {len(labels)}"
+        )
+    require_positive("top", top)
+    at = np.arange(len(dots))
+    with style():
+        fig = Figure()
+        ax = fig.subplots()
+        # First, so that matplotlib looks for none.
+        ax.set(xlim=(-0.6, len(dots) - 0.4), ylim=(-top / 3, top))
+        ax.hlines(lines, at - 0.35, at + 0.35, color=INK, linewidth=1.6)
+        ax.plot(at, dots, linestyle="none", marker="o", color=COLORS[0])
+        ax.axhline(0, color=COLORS[4], linewidth=0.8)
+        ax.set(xlabel=xlabel, ylabel=ylabel, xticks=at)
+        ax.set(xticklabels=[str(label) for label in labels])
+    return fig
+
+
+def curve_plot(
+    x: Sequence[float] | Array,
+    curves: Mapping[str, Sequence[float] | Array],
+    *,
+    xlabel: str,
+    ylabel: str,
+    xlim: tuple[float, float],
+    ylim: tuple[float, float],
+    log: str = "",
+) -> Figure:
+    """Curves over one variable, each with its marker and its name at the right end.
+
+    Parameters
+    ----------
+    x : array_like, shape (k,)
+        Finite.
+    curves : mapping of name to array_like, shape (k,)
+        Finite values; at most five curves.
+    xlabel, ylabel : str
+        Axis labels, with units or symbols.
+    xlim, ylim : tuple of float
+        Limits of the axes, the lower one first.
+    log : {"", "x", "y", "xy"}
+        The axes that are logarithmic.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With explicit limits.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite or of another length, or limits that an axis
+        cannot have.
+    """
+    at = require_finite("x", as_float("x", x))
+    if at.ndim != 1 or not at.size:
+        raise ValueError(f"x must be a non-empty list, got shape {at.shape}")
+    if not isinstance(log, str) or log not in ("", "x", "y", "xy"):
+        raise ValueError(f"log must be one of '', x, y, xy, got {log!r}")
+    limits = {
+        "xlim": _limits("xlim", xlim, "x" in log),
+        "ylim": _limits("ylim", ylim, "y" in log),
+    }
+    lines = _named_curves(at, curves)
+    with style():
+        fig = Figure()
+        ax = fig.subplots()
+        for axis in log:
+            ax.set(**{f"{axis}scale": "log"})
+        ax.set(xlabel=xlabel, ylabel=ylabel, **limits)
+        ends = []
+        for i, y in enumerate(lines.values()):
+            ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=_sparse(at))
+            ends.append(ax.transAxes.inverted().transform(_display(ax, at[-1], y[-1])))
+        _name_ends(ax, [float(end[1]) for end in ends], list(lines))
+    return fig
+
+
+def _named_curves(
+    at: Array, curves: Mapping[str, Sequence[float] | Array]
+) -> dict[str, Array]:
+    """Curves of :func:`curve_plot` as arrays."""
+    if not isinstance(curves, Mapping) or not 0 < len(curves) <= len(COLORS):
+        raise ValueError(f"curves must map 1 to 5 names to values, got {curves!r}")
+    lines = {}
+    for name, values in curves.items():
+        y = require_finite("curves", as_float(f"curves[{name!r}]", values))
+        if y.shape != at.shape:
+            raise ValueError(f"curves[{name!r}] must have one value for each x")
+        lines[name] = y
+    return lines
+
+
+def _limits(name: str, limits: tuple[float, float], log: bool) -> tuple[float, float]:
+    ends = require_finite(name, as_float(name, limits))
+    if ends.shape != (2,) or not ends[0] < ends[1] or (log and ends[0] <= 0):
+        raise ValueError(f"{name} must be an increasing pair, got {limits!r}")
+    return float(ends[0]), float(ends[1])
+
+
+def _sparse(x: Array) -> int:
+    """Every how many points a marker stands, about twelve in all."""
+    return max(1, x.size // 12)
+
+
+def _display(ax: Axes, x: float, y: float) -> tuple[float, float]:
+    """Place of a data point in pixels; on a logarithmic axis of its lower limit."""
+    low = ax.get_ylim()[0]
+    y = max(y, low) if ax.get_yscale() == "log" else y
+    place = ax.transData.transform((x, y))
+    return float(place[0]), float(place[1])
+
+
+def _name_ends(ax: Axes, heights: list[float], names: list[str]) -> None:
+    """Write names right of the axes, near the heights and apart from one another."""
+    step = 0.085  # of the height of the axes: a line of text
+    order = np.argsort(heights)
+    placed = np.clip(np.asarray(heights)[order], 0, 1)
+    for k in range(1, len(placed)):
+        placed[k] = max(placed[k], placed[k - 1] + step)
+    placed -= max(0.0, placed[-1] - 1)
+    for k in range(len(placed) - 2, -1, -1):
+        placed[k] = min(placed[k], placed[k + 1] - step)
+    for place, i in zip(placed, order, strict=True):
+        ax.plot(
+            [1.03], [place], transform=ax.transAxes, clip_on=False,
+            color=COLORS[i], marker=MARKERS[i],
+        )  # fmt: skip
+        ax.annotate(
+            names[i], (1.06, place), xycoords="axes fraction", va="center", fontsize=10
+        )
+
+
+def _checked_curves(
+    sizes: Sequence[float] | Array,
+    errors: Mapping[str, Sequence[float] | Array],
+    orders: Mapping[str, float],
+) -> tuple[Array, dict[str, Array]]:
+    """Arguments of :func:`rate_plot` as arrays."""
+    x = require_finite("sizes", as_float("sizes", sizes))
+    if x.ndim != 1 or not (x > 0).all() or len(set(x)) < 2:
+        raise ValueError(f"sizes must be positive and differ, got {sizes!r}")
+    for argument, value in (("errors", errors), ("orders", orders)):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{argument} must map names to values, got {value!r}")
+    if set(errors) != set(orders) or not errors:
+        raise ValueError(
+            f"errors and orders must name the same curves, got {[*errors]}, {[*orders]}"
+        )
+    curves = {}
+    for name in errors:
+        y = require_finite("errors", as_float(f"errors[{name!r}]", errors[name]))
+        if y.shape != x.shape or not (y > 0).all():
+            raise ValueError(
+                f"errors[{name!r}] must be positive, one for each of sizes"
+            )
+        curves[name] = y
+        slope = require_finite("orders", as_float(f"orders[{name!r}]", orders[name]))
+        if slope.ndim:
+            raise ValueError(f"orders[{name!r}] must be one number")
+    return x, curves
+
+
+def _log_limits(x: Array, y: Array) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits of the axes of :func:`rate_plot`, with room for labels on the right."""
+    with np.errstate(over="ignore"):
+        room = (x.max() / x.min()) ** 0.3
+        xlim = (x.min() / room**0.2, x.max() * room)
+        ylim = (y.min() / 3, y.max() * 3)
+    for argument, limits in (("sizes", xlim), ("errors", ylim)):
+        if not (limits[0] > 0 and np.isfinite(limits[1])):
+            raise ValueError(f"{argument} are too large or too small to draw")
+    return xlim, ylim
+
+
+def _rate_curve(
+    ax: Axes, x: Array, y: Array, order: float, name: str, number: int
+) -> None:
+    """One curve of :func:`rate_plot`: dots, the predicted slope, and its label."""
+    color, marker = COLORS[number % len(COLORS)], MARKERS[number % len(MARKERS)]
+    line = y[-1] * (x / x[-1]) ** order
+    ax.plot(x, line, color=INK, linewidth=1.1, zorder=1)
+    ax.plot(x, y, linestyle="none", marker=marker, color=color, zorder=2)
+    ax.annotate(
+        f"{name}\nslope {order:g}".replace("-", "−"),
+        (x.max(), y[np.argmax(x)]),
+        xytext=(9, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=10,
+    )
