@@ -1,4 +1,4 @@
-"""The plots that several chapters share, in the style of the book."""
+"""The plots of the book, in its style."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_chapter_runs_and_its_explorer_moves(opened):
     run_all(page)
     first = page.locator(".widget-html").first.locator("[aria-label]")
     drawing = page.get_by_role("img", name=first.get_attribute("aria-label"))
-    page.locator(".widget-slider").first.get_by_role("slider").press("ArrowLeft")
+    page.locator(".widget-slider").first.get_by_role("slider").press("ArrowRight")
     drawing.wait_for(state="detached")
 
 
@@ -224,5 +224,7 @@ def test_untrusted_figure_is_one_sentence_and_its_caption(opened, name):
     figures.nth(len(stored) - 1).wait_for()
     for shown, (alt, html) in zip(figures.all(), stored, strict=True):
         caption = re.findall("<figcaption>(.*)</figcaption>", unescape(html))
+        shown.scroll_into_view_if_needed()  # a long notebook draws what is in view
+        shown.get_by_text(alt).wait_for()
         assert re.split(r"\n+", shown.inner_text()) == [alt, *caption]
         assert shown.get_by_role("slider").count() == 0

@@ -12,8 +12,8 @@ from tools import environment
 from tools.notebooks import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-# matplotlib, IPython and pooch live in these modules only (two are parts of figures).
-PLOTTING = {"figures", "_svg", "_explorer", "claims", "data"}
+# matplotlib, IPython and pooch live in these modules only (three are parts of figures).
+PLOTTING = {"figures", "_plots", "_svg", "_explorer", "claims", "data"}
 
 
 def test_requirements_say_what_pyproject_says():

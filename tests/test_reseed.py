@@ -1,13 +1,20 @@
 """Claims under fresh seeds: only what they need is run, failures are counted."""
 
 import json
+import os
+import platform
+import subprocess
+import sys
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import reseed
-from tools.notebooks import METADATA, PipelineError
+from tools.notebooks import METADATA, ROOT, PipelineError
+from tools.verdicts import collect
+
+AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"  # as numpy 2.4 names them
 
 CELLS = [
     "import numpy as np\nfrom lib.claims import generator, verify",
@@ -64,10 +71,31 @@ def test_count_must_be_positive():
         reseed.main(["0"])
 
 
-def test_stored_result_covers_every_claim():
-    from tools.notebooks import ROOT
-    from tools.verdicts import collect
+@pytest.mark.skipif(
+    f"{platform.system()} {platform.machine()}" != "Linux x86_64",
+    reason="numbers are compared where they were stored",
+)
+def test_numbers_do_not_depend_on_the_kernels_of_the_processor():
+    """Each claim prints what is stored, with other kernels of OpenBLAS and numpy."""
+    code = (
+        "import json; from tools import notebooks, reseed; print(json.dumps("
+        "[run for path in notebooks.texts() for run in reseed.outcomes(path, 0)]))"
+    )
+    kernels = {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": AVX512}
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, **kernels},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if "DataUnavailable" in answer.stderr and not os.environ.get("CI"):
+        pytest.skip("the images are missing")
+    assert answer.returncode == 0, answer.stderr
+    fresh = {
+        (run["page"], run["id"]): run["numbers"] for run in json.loads(answer.stdout)
+    }
+    assert fresh == {(row.page, row.id): row.numbers for row in collect()}
 
+
+def test_stored_result_covers_every_claim():
     stored = json.loads((ROOT / reseed.RESULTS).read_text("utf-8"))
     known = {(row["page"], row["id"]) for row in stored["claims"]}
     assert known == {(row.page, row.id) for row in collect()}

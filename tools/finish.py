@@ -83,8 +83,8 @@ def with_list_roles(html: str) -> str:
 
 
 def with_unique_ids(html: str) -> str:
-    """sphinx-proof gives the body of every statement one and the same id."""
-    return html.replace(' id="proof-content"', "")
+    """sphinx-proof gives all proofs, and all bodies, one and the same id."""
+    return re.sub(r' id="proof(-content)?"', "", html)
 
 
 def with_policy(html: str) -> str:

@@ -87,6 +87,7 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
                 "word": verdict.word,
                 "passed": verdict.passed,
                 "measured": verdict.measured,
+                "numbers": verdict.numbers(),
             }
         )
         return verdict
