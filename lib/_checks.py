@@ -79,6 +79,37 @@ def require_positive(name: str, value: float) -> float:
     return number
 
 
+def require_number(name: str, value: float) -> float:
+    """Return ``value`` as a float; raise ValueError unless it is a finite number."""
+    try:
+        number = float(value) if isinstance(value, Real) else np.nan
+    except OverflowError:
+        number = np.inf
+    if isinstance(value, bool) or not np.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return number
+
+
+def require_gram(name: str, value: npt.ArrayLike) -> Array:
+    """Return a symmetric positive semidefinite matrix; raise ValueError otherwise.
+
+    Eigenvalues down to −1e-12 of the trace are accepted as rounding.
+    """
+    array = require_finite(name, require_matrix(name, as_float(name, value)))
+    if array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {array.shape}")
+    size = np.abs(array).max()
+    if np.abs(array - array.T).max() > 1e-12 * size:
+        raise ValueError(f"{name} must be symmetric, its largest entry is {size:.3g}")
+    least = np.linalg.eigvalsh(array / size if size else array)[0]
+    if least < -1e-12 * len(array):
+        raise ValueError(
+            f"{name} must be positive semidefinite, its least eigenvalue is"
+            f" {least * size:.3g}"
+        )
+    return array
+
+
 def require_count(
     name: str, value: int, *, least: int = 1, most: int = 2**31 - 1
 ) -> int:

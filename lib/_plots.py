@@ -183,6 +183,8 @@ def curve_plot(
         for axis in log:
             ax.set(**{f"{axis}scale": "log"})
         ax.set(xlabel=xlabel, ylabel=ylabel, **limits)
+        if at.size <= 8 and "x" not in log:
+            ax.set(xticks=at)
         ends = []
         for i, y in enumerate(lines.values()):
             ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=_sparse(at))

@@ -22,11 +22,13 @@ import lib
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure
+from lib.gram import ShapedLayer
 
 RNG = np.random.default_rng(0)
 ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
 SIZES = 2.0 ** np.arange(3, 8)
 ALT = "A line rises from the lower left corner to the upper right one."
+LAYER = ShapedLayer(9, 2, 0.8, 0.6, 1.0)
 AXES = {"xlabel": "n", "ylabel": "error"}
 
 CALLS = {
@@ -51,6 +53,13 @@ CALLS = {
     "claims.Verdict": "verify",
     "claims.Order": "convergence_order",
     "data.image_tokens": dict(per_class=2),
+    "gram.ShapedLayer": dict(width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0),
+    "gram.simulate": dict(gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG),
+    "gram.dense_simulate": dict(
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG
+    ),
+    "gram.bartlett": dict(paths=2, m=3, degrees=5, rng=RNG),
+    "gram.Trajectory": "simulate",
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES

@@ -125,7 +125,7 @@ class Reseed(Page):
         text = (
             f"On {result['date']} the {len(result['claims'])} claims were run under"
             f" the seed offsets {first} to {last}:"
-            f" {len(failing) or 'none'} of them failed at least once."
+            + (f" {len(failing)} of them failed." if failing else " none failed.")
         )
         sentences = [f"{each['claim']}: {each['words']}" for each in failing]
         items = [nodes.list_item("", nodes.paragraph(text=s)) for s in sentences]

@@ -1,0 +1,27 @@
+"""The result of every simulation in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lib._checks import Array
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """States at increasing times.
+
+    Attributes
+    ----------
+    times : ndarray, shape (K,)
+        The first one is 0.
+    states : ndarray, shape (K, ...)
+        One state for each time; the function that made it says of which shape.
+    stopped : ndarray or None
+        Time at which each path was stopped, ∞ for never, where a simulation stops
+        paths.
+    """
+
+    times: Array
+    states: Array
+    stopped: Array | None = None
