@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import sys
@@ -11,8 +10,9 @@ from pathlib import Path
 
 from benchmarks import _machine, _paint
 from benchmarks._machine import BenchmarkError
+from benchmarks._timing import duration
 from benchmarks.harness import Growth, Result, Row, collect, measure, measure_growth
-from tools.notebooks import replace
+from tools.notebooks import replace, today
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
 HEAD = "{:<58} {:>9} {:>9} {:>6} {:>12} {:>8} {:>8} {:>7}"
@@ -35,7 +35,7 @@ def run(rows: list[tuple[str, Row | Growth]]) -> Result:
             measured[kind].append({"module": module, **result})
     peers = {row.needs for _, row in rows if isinstance(row, Row) and row.needs}
     return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": today(),
         "machine": _machine.machine(),
         "versions": _machine.versions(sorted(peers)),
         "unit_seconds": unit_seconds,
@@ -83,14 +83,6 @@ def table(results: Result) -> Iterator[str]:
             f" {row['bytes'] / 1000:.0f} kB"
         )
         yield f"{row['page']}: {facts}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds to three digits in a unit that suits them."""
-    for scale, unit in ((1, "s"), (1e-3, "ms")):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
 
 
 def main() -> None:

@@ -6,25 +6,26 @@ with a cold cache. The bytes are those on the wire, headers included.
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import median
 from typing import Any
 
 from benchmarks._machine import BenchmarkError
+from tools.browser import browser_path, cold_visit
 from tools.notebooks import ROOT
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SLOW = {
     "offline": False,
     "latency": 150,
     "downloadThroughput": 1.6e6 / 8,
     "uploadThroughput": 0.75e6 / 8,
 }
+PHONE = {"width": 390, "height": 844}
 PAGES = ("chapters/index.html", "chapters/2-softmax-expansion.html")
 
 
@@ -54,7 +55,7 @@ def answers(port: int) -> bool:
 
 def paint(repetitions: int = 5) -> list[dict[str, Any]]:
     """Median seconds to the first contentful paint, and bytes, of some pages."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = browser_path()
     if path is None:
         return [{"page": name, "note": "no browser found"} for name in PAGES]
     from playwright.sync_api import sync_playwright
@@ -65,28 +66,11 @@ def paint(repetitions: int = 5) -> list[dict[str, Any]]:
         )
         rows = []
         for name in PAGES:
-            runs = [visit(browser, site + name) for _ in range(repetitions)]
+            runs = [
+                cold_visit(browser, site + name, SLOW, viewport=PHONE)
+                for _ in range(repetitions)
+            ]
             seconds, sizes = zip(*runs, strict=True)
-            middle = sorted(seconds)[repetitions // 2]
-            rows.append({"page": name, "seconds": middle, "bytes": max(sizes)})
+            rows.append({"page": name, "seconds": median(seconds), "bytes": max(sizes)})
         browser.close()
     return rows
-
-
-def visit(browser: Any, address: str) -> tuple[float, int]:
-    """Seconds to the first contentful paint and bytes of one cold visit."""
-    context = browser.new_context(viewport={"width": 390, "height": 844})
-    page = context.new_page()
-    session = context.new_cdp_session(page)
-    session.send("Network.enable")
-    session.send("Network.emulateNetworkConditions", SLOW)
-    sizes: list[int] = []
-    session.on(
-        "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
-    )
-    page.goto(address, wait_until="networkidle")
-    seconds = page.evaluate(
-        "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
-    )
-    context.close()
-    return seconds, sum(sizes)

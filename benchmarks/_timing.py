@@ -61,3 +61,11 @@ def interleaved(
             for _ in repeat(None, rounds)
         ]
     return [list(times) for times in zip(*turns, strict=True)]
+
+
+def duration(seconds: float) -> str:
+    """Seconds to three digits in a unit that suits them."""
+    for scale, unit in ((1, "s"), (1e-3, "ms")):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

@@ -68,12 +68,17 @@ def require_matrix(name: str, array: Array) -> Array:
     return array
 
 
+def _number(value: object) -> float:
+    """A real number as a float, ∞ beyond the floats; NaN for anything else."""
+    try:
+        return float(value) if isinstance(value, Real) else np.nan
+    except OverflowError:
+        return np.inf
+
+
 def require_positive(name: str, value: float) -> float:
     """Return ``value`` as a float; raise ValueError unless 0 < value < ∞."""
-    try:
-        number = float(value) if isinstance(value, Real) else np.nan
-    except OverflowError:
-        number = np.inf
+    number = _number(value)
     if not 0 < number < np.inf:
         raise ValueError(f"{name} must be a positive finite number, got {value!r}")
     return number
@@ -81,21 +86,18 @@ def require_positive(name: str, value: float) -> float:
 
 def require_number(name: str, value: float) -> float:
     """Return ``value`` as a float; raise ValueError unless it is a finite number."""
-    try:
-        number = float(value) if isinstance(value, Real) else np.nan
-    except OverflowError:
-        number = np.inf
+    number = _number(value)
     if isinstance(value, bool) or not np.isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     return number
 
 
-def require_gram(name: str, value: npt.ArrayLike) -> Array:
-    """Return a symmetric positive semidefinite matrix; raise ValueError otherwise.
+def require_gram(name: str, array: Array) -> Array:
+    """Return ``array``; raise ValueError unless it is symmetric and semidefinite.
 
     Eigenvalues down to −1e-12 of the trace are accepted as rounding.
     """
-    array = require_finite(name, require_matrix(name, as_float(name, value)))
+    require_matrix(name, array)
     if array.shape[0] != array.shape[1]:
         raise ValueError(f"{name} must be square, got shape {array.shape}")
     size = np.abs(array).max()

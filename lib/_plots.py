@@ -185,11 +185,11 @@ def curve_plot(
         ax.set(xlabel=xlabel, ylabel=ylabel, **limits)
         if at.size <= 8 and "x" not in log:
             ax.set(xticks=at)
-        ends = []
+        every = max(1, at.size // 12)  # about twelve markers on a curve
         for i, y in enumerate(lines.values()):
-            ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=_sparse(at))
-            ends.append(ax.transAxes.inverted().transform(_display(ax, at[-1], y[-1])))
-        _name_ends(ax, [float(end[1]) for end in ends], list(lines))
+            ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=every)
+        ends = [_height(ax, at[-1], y[-1]) for y in lines.values()]
+        _name_ends(ax, ends, list(lines))
     return fig
 
 
@@ -215,17 +215,12 @@ def _limits(name: str, limits: tuple[float, float], log: bool) -> tuple[float, f
     return float(ends[0]), float(ends[1])
 
 
-def _sparse(x: Array) -> int:
-    """Every how many points a marker stands, about twelve in all."""
-    return max(1, x.size // 12)
-
-
-def _display(ax: Axes, x: float, y: float) -> tuple[float, float]:
-    """Place of a data point in pixels; on a logarithmic axis of its lower limit."""
-    low = ax.get_ylim()[0]
-    y = max(y, low) if ax.get_yscale() == "log" else y
-    place = ax.transData.transform((x, y))
-    return float(place[0]), float(place[1])
+def _height(ax: Axes, x: float, y: float) -> float:
+    """Height of a point in the axes, 0 to 1; 0 for what a logarithm cannot show."""
+    if ax.get_yscale() == "log":
+        y = max(y, ax.get_ylim()[0])
+    place = (ax.transData - ax.transAxes).transform((x, y))
+    return float(place[1])
 
 
 def _name_ends(ax: Axes, heights: list[float], names: list[str]) -> None:

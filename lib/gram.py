@@ -32,7 +32,7 @@ from lib._checks import (
 from lib._trajectory import Trajectory
 from lib.attention import shaped_attention
 
-__all__ = ["ShapedLayer", "Trajectory", "dense_simulate", "simulate"]
+__all__ = ["ShapedLayer", "Trajectory", "bartlett", "dense_simulate", "simulate"]
 
 _RANK = 1e-12  # eigenvalues below this share of the trace count as zero
 _LARGEST = 1e100  # entries beyond overflow in a product of a few of them
@@ -124,10 +124,7 @@ def simulate(
         below 1.
     """
     gram = require_gram("gram0", _moderate("gram0", gram0))
-    _require_layer(layer)
-    require_count("depth", depth)
-    require_count("paths", paths)
-    require_generator("rng", rng)
+    _require_run(layer, depth, paths, rng)
     root = _root(gram, layer.width)  # (m, k)
     states = np.empty((depth + 1, paths, *gram.shape))
     states[0] = gram
@@ -170,13 +167,10 @@ def dense_simulate(
         For tokens that are not a finite matrix of that width, or counts below 1.
     """
     x0 = require_matrix("x0", _moderate("x0", x0))
-    _require_layer(layer)
+    _require_run(layer, depth, paths, rng)
     n = layer.width
     if x0.shape[1] != n:
         raise ValueError(f"x0 must have {n} columns, the width, got {x0.shape[1]}")
-    require_count("depth", depth)
-    require_count("paths", paths)
-    require_generator("rng", rng)
     x = np.broadcast_to(x0, (paths, *x0.shape))
     states = [x @ x.swapaxes(-1, -2) / n]
     for _ in range(depth):
@@ -189,9 +183,15 @@ def dense_simulate(
     return Trajectory(np.arange(depth + 1) / n, _finite(np.stack(states)))
 
 
-def _require_layer(layer: ShapedLayer) -> None:
+def _require_run(
+    layer: ShapedLayer, depth: int, paths: int, rng: np.random.Generator
+) -> None:
+    """Check what both simulations are given beside their input."""
     if not isinstance(layer, ShapedLayer):
         raise ValueError(f"layer must be a ShapedLayer, got {layer!r}")
+    require_count("depth", depth)
+    require_count("paths", paths)
+    require_generator("rng", rng)
 
 
 def _moderate(name: str, value: npt.ArrayLike) -> Array:

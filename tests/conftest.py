@@ -6,7 +6,6 @@ are the same in every run: what is red there is red here.
 
 import asyncio
 import os
-import shutil
 import threading
 
 import pytest
@@ -14,14 +13,13 @@ import tornado.httpserver
 import tornado.ioloop
 from hypothesis import settings
 
+from tools.browser import browser_path
 from tools.notebooks import ROOT
 from tools.serve import HTML, application, source_digest
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +48,7 @@ def site():
 
 @pytest.fixture(scope="session")
 def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = browser_path()
     if path is None:
         if os.environ.get("CI"):
             pytest.fail("no browser: CI needs Chromium")

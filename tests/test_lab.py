@@ -190,6 +190,7 @@ def test_chapter_runs_and_its_explorer_moves(opened):
     drawing = page.get_by_role("img", name=first.get_attribute("aria-label"))
     page.locator(".widget-slider").first.get_by_role("slider").press("ArrowRight")
     drawing.wait_for(state="detached")
+    assert drawing.count() == 0
 
 
 def test_trusted_notebook_shows_first_frames(opened):

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -13,6 +14,7 @@ import axe_playwright_python
 import pytest
 from bs4 import BeautifulSoup
 
+from tools.browser import cold_visit
 from tools.finish import with_policy
 from tools.notebooks import ROOT
 from tools.serve import HTML
@@ -43,6 +45,12 @@ def pages():
     """Addresses of all pages of the built site, less the redirection at its root."""
     found = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
     return sorted(p for p in found if p != "index.html" and "_static" not in p)
+
+
+@cache
+def soup_of(name):
+    """The elements of a page; many tests look at them, none changes them."""
+    return BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
 
 
 def opened(context, address, seen):
@@ -130,7 +138,7 @@ def axe_violations(page):
 
 @pytest.mark.parametrize("name", pages())
 def test_page_is_well_formed(name):
-    soup = BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
+    soup = soup_of(name)
     assert len(soup.find_all("h1")) == 1
     ids = [tag["id"] for tag in soup.find_all(id=True)]
     assert sorted(ids) == sorted(set(ids))
@@ -156,7 +164,7 @@ def test_links_and_anchors_resolve():
     }
     broken = []
     for name in pages():
-        soup = BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
+        soup = soup_of(name)
         for tag in soup.find_all("a", href=True):
             target, anchor = urldefrag(urljoin(f"/{name}", tag["href"]))
             if target.startswith(("http://", "https://", "mailto:")):
@@ -175,9 +183,7 @@ def test_every_icon_asked_for_is_drawn():
     )
     asked = set()
     for name in pages():
-        for tag in BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")(
-            ["i", "span"]
-        ):
+        for tag in soup_of(name)(["i", "span"]):
             asked |= {c for c in tag.get("class", ()) if c.startswith("fa-")}
     assert asked - {"fa-solid", "fa-lg"} <= drawn
 
@@ -326,31 +332,16 @@ def test_lines_of_text_have_readable_length(site, browser):
     page.close()
 
 
-def transferred(browser, address):
-    """Bytes over the wire for one page with a cold cache, headers included."""
-    context = browser.new_context()
-    page = context.new_page()
-    session = context.new_cdp_session(page)
-    session.send("Network.enable")
-    sizes = []
-    session.on(
-        "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
-    )
-    page.goto(address, wait_until="networkidle")
-    context.close()
-    return sum(sizes)
-
-
 def test_pages_are_light(site, browser):
-    assert 50_000 < transferred(browser, site + LANDING) <= 350_000
+    assert 50_000 < cold_visit(browser, site + LANDING)[1] <= 350_000
     heavy = max(pages(), key=lambda name: (SITE / name).stat().st_size)
     for name in {heavy, CHAPTER}:
-        assert 100_000 < transferred(browser, site + name) <= 900_000
+        assert 100_000 < cold_visit(browser, site + name)[1] <= 900_000
 
 
 def test_explorers_of_a_page_stay_within_their_budget():
     for name in pages():
-        soup = BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
+        soup = soup_of(name)
         sizes = [len(str(each).encode()) for each in soup.select(".book-explorer")]
         assert sum(sizes) <= 800_000, name
         assert len((SITE / name).read_bytes()) <= 1_000_000, name

@@ -27,9 +27,10 @@ def finish(folder: Path) -> None:
 
 def finished(html: str) -> str:
     """One page: fewer scripts, right roles and ids, and a policy for the rest."""
-    html = with_scripts_last(without_icon_script(html))
+    # The icons in use are drawn by icons.css; the theme's script has two thousand.
+    html = with_scripts_last(without_scripts(html, "fontawesome.js"))
     if 'class="math' not in html:
-        html = without_mathematics(html)
+        html = without_scripts(html, "mathjax/", "window.MathJax")
     for mend in (
         without_handlers,
         with_theme_at_once,
@@ -40,21 +41,13 @@ def finished(html: str) -> str:
     return with_policy(html)
 
 
-def without_icon_script(html: str) -> str:
-    """The icons in use are drawn by book.css; the theme's script has two thousand."""
-    return SCRIPT.sub(
-        lambda tag: "" if "fontawesome.js" in tag.group(1) else tag.group(), html
-    )
+def without_scripts(html: str, *marks: str) -> str:
+    """Leave out the scripts whose address or text has one of the marks."""
 
+    def kept(tag: re.Match[str]) -> str:
+        return "" if any(mark in tag.group() for mark in marks) else tag.group()
 
-def without_mathematics(html: str) -> str:
-    """Leave out MathJax and its configuration."""
-
-    def keep(tag: re.Match[str]) -> str:
-        ours = "mathjax/" in tag.group(1) or tag.group(2).startswith("window.MathJax")
-        return "" if ours else tag.group()
-
-    return SCRIPT.sub(keep, html)
+    return SCRIPT.sub(kept, html)
 
 
 def without_handlers(html: str) -> str:

@@ -140,11 +140,16 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
     replace(path.with_suffix(".ipynb"), nbformat.writes(notebook) + "\n")
     return {
         "cpu_seconds": round(_children_seconds() - start, 1),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": today(),
         "machine": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "matplotlib")},
     }
+
+
+def today() -> str:
+    """The date, for the records of a run."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def _children_seconds() -> float:

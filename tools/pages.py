@@ -17,6 +17,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
+from benchmarks._timing import duration
 from tools.notebooks import FACTS, ROOT
 from tools.reseed import RESULTS as RESEED
 from tools.verdicts import Row, collect, used_in
@@ -38,11 +39,8 @@ class Page(SphinxDirective):
         self.env.note_dependency(str(ROOT / path))
         return json.loads((ROOT / path).read_text("utf-8"))
 
-    def link(self, text: str, page: str, anchor: str) -> nodes.reference:
-        return reference(self.env.app, self.env.docname, text, page, anchor)
-
     def verdict_link(self, row: Row, text: str) -> nodes.reference:
-        return self.link(text, row.page, row.id)
+        return reference(self.env.app, self.env.docname, text, row.page, row.id)
 
     def statement(self, row: Row) -> nodes.Node:
         """The statement of a verdict, by its number."""
@@ -186,7 +184,7 @@ class Benchmarks(Page):
         cells = (
             row["name"],
             row["peer_name"],
-            f"{1e6 * row['ours']['seconds']:.3g} µs",
+            duration(row["ours"]["seconds"]),
             ratio,
             errors,
             f"{limit['ours_over_limit']:.1f} × {limit['by']}" if limit else "—",
@@ -225,8 +223,15 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[nodes.Node]]) -> nodes.
 def reference(
     app: Any, here: str, text: str, page: str, anchor: str
 ) -> nodes.reference:
+    return nodes.reference(
+        "", text, internal=True, refuri=address(app, here, page, anchor)
+    )
+
+
+def address(app: Any, here: str, page: str, anchor: str) -> str:
+    """Address of a place in the book, as from the page ``here``."""
     uri = app.builder.get_relative_uri(here, page) if page != here else ""
-    return nodes.reference("", text, internal=True, refuri=f"{uri}#{anchor}")
+    return f"{uri}#{anchor}"
 
 
 def read_notebooks(app: Any) -> None:
@@ -242,9 +247,8 @@ def link_both_ways(app: Any, doctree: nodes.document, here: str) -> None:
     }
 
     def href(match: re.Match[str]) -> str:
-        place = places.get(match.group(1), here)
-        uri = app.builder.get_relative_uri(here, place) if place != here else ""
-        return f'<a href="{uri}#{match.group(1)}">'
+        label = match.group(1)
+        return f'<a href="{address(app, here, places.get(label, here), label)}">'
 
     for raw in doctree.findall(nodes.raw):
         if 'class="verdict' in raw.astext():
@@ -252,9 +256,9 @@ def link_both_ways(app: Any, doctree: nodes.document, here: str) -> None:
             raw.children = [nodes.Text(text)]
             raw.rawsource = text
     for node in list(doctree.findall(nodes.Element)):
-        label = node.get("label")
-        checks = [row for row in app.env.limit_rows if row.statement == label]
-        if label in places and checks:
+        if (label := node.get("label")) not in places:
+            continue
+        if checks := [row for row in app.env.limit_rows if row.statement == label]:
             node += checked_by(app, here, checks)
 
 

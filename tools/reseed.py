@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import datetime
 import io
 import json
 import os
@@ -22,7 +21,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from tools.notebooks import ROOT, PipelineError, replace, texts
+from tools.notebooks import ROOT, PipelineError, replace, texts, today
 from tools.verdicts import code_of, page_name
 
 RESULTS = Path("chapters/reference/reseed.json")
@@ -145,11 +144,7 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
         for task in tqdm(as_completed(tasks), total=len(tasks), desc="reseed"):
             task.result()  # stop at the first error
     claims = summary([run for task in tasks for run in task.result()])
-    result = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "offsets": [1, count],
-        "claims": claims,
-    }
+    result = {"date": today(), "offsets": [1, count], "claims": claims}
     replace(root / RESULTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     failing = [row for row in claims if row["passed"] < row["runs"]]
     for row in failing:

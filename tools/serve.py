@@ -25,7 +25,7 @@ SOURCES = (
     "_config.yml",
     "_toc.yml",
     "requirements.lock",
-    "benchmarks/results.json",
+    "benchmarks",
     "chapters",
     "figures",
     "lib",

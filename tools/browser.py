@@ -1,0 +1,38 @@
+"""The browser of the site tests and of the benchmarks, and one cold visit with it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def browser_path() -> str | None:
+    """The first browser found on this machine, None where there is none."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def cold_visit(
+    browser: Any, address: str, network: dict[str, Any] | None = None, **context: Any
+) -> tuple[float, int]:
+    """Seconds to the first contentful paint, and bytes on the wire with headers.
+
+    The cache is empty. ``network`` holds the conditions that DevTools emulates.
+    """
+    visitor = browser.new_context(**context)
+    page = visitor.new_page()
+    session = visitor.new_cdp_session(page)
+    session.send("Network.enable")
+    if network:
+        session.send("Network.emulateNetworkConditions", network)
+    sizes: list[int] = []
+    session.on(
+        "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
+    )
+    page.goto(address, wait_until="networkidle")
+    seconds = page.evaluate(
+        "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
+    )
+    visitor.close()
+    return seconds, sum(sizes)
