@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
+LARGEST = 1e100
+
 
 def _first(bad: npt.NDArray[np.bool_]) -> str:
     """Index of the first offending entry as it would be typed, '' for a scalar."""
@@ -43,6 +45,19 @@ def require_finite(name: str, array: Array, *, masked: bool = False) -> Array:
         allowed = "finite or -inf" if masked else "finite"
         raise ValueError(
             f"{name} must be {allowed}, but {name}{_first(bad)} is {array[bad][0]}"
+        )
+    return array
+
+
+def require_moderate(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as a finite float array; ValueError beyond 1e100.
+
+    Products of a few larger numbers overflow.
+    """
+    array = require_finite(name, as_float(name, value))
+    if array.size and np.abs(array).max() > LARGEST:
+        raise ValueError(
+            f"{name} must not exceed {LARGEST:.0e}, got {np.abs(array).max():.3g}"
         )
     return array
 
@@ -122,6 +137,13 @@ def require_count(
             f"{name} must be an integer from {least} to {most}, got {value!r}"
         )
     return int(value)
+
+
+def require_flag(name: str, value: bool) -> bool:
+    """Return ``value``; raise ValueError unless it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def require_choice(name: str, value: int, choices: Collection[int]) -> int:

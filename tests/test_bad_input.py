@@ -22,13 +22,16 @@ import lib
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure
-from lib.gram import ShapedLayer
+from lib.layers import PlainLayer, RMSNorm, ShapedLayer
 
 RNG = np.random.default_rng(0)
 ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
 SIZES = 2.0 ** np.arange(3, 8)
 ALT = "A line rises from the lower left corner to the upper right one."
 LAYER = ShapedLayer(9, 2, 0.8, 0.6, 1.0)
+SHAPED = dict(
+    width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0, heads=3, pre_norm=True
+)
 AXES = {"xlabel": "n", "ylabel": "error"}
 
 CALLS = {
@@ -53,13 +56,34 @@ CALLS = {
     "claims.Verdict": "verify",
     "claims.Order": "convergence_order",
     "data.image_tokens": dict(per_class=2),
-    "gram.ShapedLayer": dict(width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0),
-    "gram.simulate": dict(gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG),
-    "gram.dense_simulate": dict(
-        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG
+    "gram.simulate": dict(
+        gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG, every=2, factors=True
     ),
+    "gram.simulate:block": dict(
+        gram0=np.eye(3), layer=(LAYER, RMSNorm(9)), depth=2, paths=2, rng=RNG
+    ),
+    "gram.simulate_tokens": dict(
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, every=2
+    ),
+    "gram.dense_simulate": dict(
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, every=2
+    ),
+    "gram.random_scores": dict(gram=np.eye(3), key_width=2, draws=4, rng=RNG),
     "gram.bartlett": dict(paths=2, m=3, degrees=5, rng=RNG),
+    "gram.ShapedLayer": SHAPED,
     "gram.Trajectory": "simulate",
+    "collapse.log_residual": dict(
+        gram0=np.eye(3), layer=PlainLayer(9, 2, 0.0, 1.0), depth=2, paths=2, rng=RNG
+    ),
+    "layers.LinearLayer": dict(width=9, skip=0.8, branch=0.6, pre_norm=True),
+    "layers.ShapedLayer": SHAPED,
+    "layers.PlainLayer": SHAPED,
+    "layers.MultiHeadLayer": {**SHAPED, "output": False},
+    "layers.ReluLayer": dict(width=9, slopes=(1.0, -1.0)),
+    "layers.ResidualReluLayer": dict(
+        width=9, skip=0.8, branch=0.6, slopes=(1.0, -1.0), pre_norm=True
+    ),
+    "layers.RMSNorm": dict(width=9),
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
@@ -71,6 +95,10 @@ CALLS = {
         x=SIZES, curves={"a": 1 / SIZES}, xlim=(0.5, 99.0), ylim=(1e-3, 1.0),
         log="xy", **AXES,
     ),  # fmt: skip
+    "figures.compare_plot": dict(
+        measured={"a": (SIZES, 1 / SIZES, 1 / SIZES)}, predicted={"b": (SIZES, SIZES)},
+        xlim=(0.5, 99.0), ylim=(1e-3, 99.0), log="xy", **AXES,
+    ),
     "figures.explore": dict(
         draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
     ),
