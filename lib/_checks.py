@@ -107,6 +107,14 @@ def require_number(name: str, value: float) -> float:
     return number
 
 
+def require_within(name: str, value: float, least: float, most: float) -> float:
+    """Return ``value`` as a float; raise ValueError unless least ≤ value ≤ most."""
+    number = _number(value)
+    if isinstance(value, bool) or not least <= number <= most:
+        raise ValueError(f"{name} must be from {least:g} to {most:g}, got {value!r}")
+    return number
+
+
 def require_gram(name: str, array: Array) -> Array:
     """Return ``array``; raise ValueError unless it is symmetric and semidefinite.
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from lib._checks import Array, as_float, require_finite, require_positive
 from lib._svg import INK
@@ -289,6 +290,11 @@ def _axes(
     for axis in log:
         ax.set(**{f"{axis}scale": "log"})
     ax.set(xlabel=xlabel, ylabel=ylabel, **limits)
+    # Few enough ticks that their labels keep apart.
+    if "x" not in log:
+        ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    if "y" not in log:
+        ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
 
 
 def _named_curves(

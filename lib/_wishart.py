@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from lib._checks import Array, require_count, require_generator
+from lib._checks import (
+    Array,
+    as_float,
+    require_count,
+    require_finite,
+    require_generator,
+)
 
 _RANK = 1e-12  # eigenvalues below this share of the trace count as zero
 _THIN = 1e-3  # diagonal entries below this share of the largest are not squared
 
 
-def bartlett(paths: int, m: int, degrees: int, rng: np.random.Generator) -> Array:
+def bartlett(
+    paths: int, m: int, degrees: npt.ArrayLike, rng: np.random.Generator
+) -> Array:
     """Lower triangular R with RRᵀ a Wishart matrix, shape (paths, m, m).
 
-    RRᵀ has the law of GGᵀ for a normal m × degrees matrix G, degrees ≥ m: the squared
-    diagonal is chi-square with degrees, ..., degrees − m + 1 degrees of freedom, below
-    it stand standard normal numbers.
+    For an integer k = degrees ≥ m, RRᵀ has the law of GGᵀ for a normal m × k matrix G:
+    the squared diagonal is chi-square with k, ..., k − m + 1 degrees of freedom, below
+    it stand standard normal numbers. The same R serves any real k > m − 1. Moments of
+    chi-square are polynomials in k, hence so are those of RRᵀ, and polynomials that are
+    right at each integer k ≥ m are right: RRᵀ has mean k I, and the covariance of its
+    entries ij and kl is k(δ_ik δ_jl + δ_il δ_jk).
 
-    Raises ValueError for counts below 1, or fewer degrees of freedom than m.
+    ``degrees`` is one number, or one for each path. Raises ValueError for counts below
+    1, or degrees of freedom that do not exceed m − 1.
     """
-    require_count("paths", paths)
-    m = require_count("m", m)
-    require_count("degrees", degrees, least=m, most=2**53)
+    paths, m = require_count("paths", paths), require_count("m", m)
     require_generator("rng", rng)
+    degrees = require_finite("degrees", as_float("degrees", degrees))
+    if degrees.shape not in ((), (paths,)):
+        raise ValueError(f"degrees must have shape () or ({paths},), got {degrees}")
+    if not (degrees > m - 1).all():
+        raise ValueError(f"degrees must exceed m - 1 = {m - 1}, got {degrees.min()}")
     factor = np.zeros((paths, m, m))
     rows, columns = np.tril_indices(m, -1)
     factor[:, rows, columns] = rng.standard_normal((paths, len(rows)))
-    chi_squares = rng.chisquare(degrees - np.arange(m), size=(paths, m))
+    left = degrees[..., None] - np.arange(m)  # (m,) or (paths, m)
+    chi_squares = rng.chisquare(left, size=(paths, m))
     factor[:, np.arange(m), np.arange(m)] = np.sqrt(chi_squares)
     return factor
 

@@ -28,7 +28,7 @@ def log_residual(
     after a few layers no floating point difference of tokens resolves it. Here the mean
     and the deviations are carried apart, the deviations with a logarithm of their size,
     and differences of weights come from differences of scores by ``expm1``. Exact in
-    law like :func:`simulate`.
+    law like :func:`lib.gram.simulate`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def log_residual(
     layer : PlainLayer
         With skip 0 and one head, not normalized, of a width of at least m.
     depth, paths, rng
-        As in :func:`simulate`.
+        As in :func:`lib.gram.simulate`.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def log_residual(
     Raises
     ------
     ValueError
-        As :func:`simulate`, and for another layer or tokens that are all equal.
+        As :func:`lib.gram.simulate`, for another layer, or tokens that are all equal.
     """
     gram = require_gram("gram0", require_moderate("gram0", gram0))
     require_run(layer, depth, paths, rng, 1)

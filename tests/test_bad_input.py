@@ -23,6 +23,7 @@ from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure
 from lib.layers import PlainLayer, RMSNorm, ShapedLayer
+from lib.sde import BlockSDE, CovarianceSDE, LinearSDE, ReluSDE, SmoothSDE
 
 RNG = np.random.default_rng(0)
 ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
@@ -32,7 +33,22 @@ LAYER = ShapedLayer(9, 2, 0.8, 0.6, 1.0)
 SHAPED = dict(
     width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0, heads=3, pre_norm=True
 )
+GRAM = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 1.5]])
+LIMITS = {
+    "linear": LinearSDE(0.6), "attention": CovarianceSDE(0.6, 0.8),
+    "relu": ReluSDE((1.0, -1.0)), "smooth": SmoothSDE(1.0, 0.5, branch=0.6),
+    "block": BlockSDE((CovarianceSDE(0.6, 0.8, 2), ReluSDE(branch=0.6))),
+}  # fmt: skip
+RUN = dict(gram0=GRAM, horizon=0.5, steps=8, paths=2, rng=RNG, every=3, level=1e6)
 AXES = {"xlabel": "n", "ylabel": "error"}
+
+
+def called(name, things):
+    """A call of this name, and one more for each thing."""
+    first, *others = things.values()
+    words = [f"{name}:{word}" for word in list(things)[1:]]
+    return zip([name, *words], [first, *others], strict=True)
+
 
 CALLS = {
     "attention.softmax": dict(logits=ROWS),
@@ -84,6 +100,38 @@ CALLS = {
         width=9, skip=0.8, branch=0.6, slopes=(1.0, -1.0), pre_norm=True
     ),
     "layers.RMSNorm": dict(width=9),
+    "sde.LinearSDE": dict(branch=0.6),
+    "sde.CovarianceSDE": dict(branch=0.6, tau0=0.8, heads=2, output=True),
+    "sde.ReluSDE": dict(slopes=(1.0, -1.0), branch=0.6),
+    "sde.SmoothSDE": dict(second=1.0, third=0.5, scale=2.0, branch=0.6),
+    "sde.SmoothSDE.explosion_probability": dict(self=LIMITS["smooth"], size0=SIZES),
+    "sde.BlockSDE": dict(parts=(LIMITS["linear"], LIMITS["relu"])),
+    **{
+        f"sde.Limit.{name}": dict(self=sde, gram=GRAM) | more
+        for name, more in {"drift": {}, "diffusion": {}, "noise": {"rng": RNG}}.items()
+        for name, sde in called(name, LIMITS)
+    },
+    **{
+        f"sde.{name}": dict(sde=sde, **RUN)
+        for name in ("simulate", "explicit_euler")
+        for name, sde in called(name, LIMITS)
+    },
+    "sde.simulate_distance": dict(
+        distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, steps=8, paths=2, rng=RNG,
+        heads=2, every=3, level=1e6,
+    ),
+    "sde.distance_law": dict(
+        distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, heads=2, spacing=0.1
+    ),
+    "sde.explosion_probability": dict(
+        distance0=SIZES, branch=1 / SIZES, tau0=SIZES, heads=2
+    ),
+    "sde.hitting_probability": dict(
+        distance0=SIZES, level=3 * SIZES, branch=1 / SIZES, tau0=SIZES, heads=2
+    ),
+    "sde.hitting_probability:strong": dict(
+        distance0=SIZES, level=3 * SIZES, branch=1 - 1 / SIZES, tau0=SIZES, heads=1
+    ),
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
