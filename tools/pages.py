@@ -179,7 +179,11 @@ class Benchmarks(Page):
         ratio, errors = row.get("note", "—"), error_text(row, "ours")
         if "ratio" in row:
             found = row["ratio"]
-            ratio = f"{found['median']:.2g} ({found['low']:.2g}–{found['high']:.2g})"
+            middle, low, high = (
+                f"{found[key]:,.0f}" if found[key] >= 100 else f"{found[key]:.2g}"
+                for key in ("median", "low", "high")
+            )
+            ratio = f"{middle} ({low}–{high})"
             errors += f", {error_text(row, 'peer')}"
         limit = row.get("limit")
         cells = (
