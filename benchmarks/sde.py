@@ -14,7 +14,7 @@ from numpy.random import PCG64, Generator
 
 from benchmarks.harness import Growth, Row, relative_error
 from lib._checks import Array
-from lib._limit import semidefinite_root, vech_covariance
+from lib._sde.limit import semidefinite_root, vech_covariance
 from lib.sde import CovarianceSDE
 
 SDE = CovarianceSDE(0.7, 0.8)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from lib._explorer import Explorer, explore
-from lib._plots import (
+from lib._figures.explorer import Explorer, explore
+from lib._figures.plots import (
     COLORS,
     MARKERS,
     STYLE,
@@ -15,7 +15,7 @@ from lib._plots import (
     rate_plot,
     style,
 )
-from lib._svg import INK, BookFigure, render
+from lib._figures.svg import INK, BookFigure, render
 
 __all__ = [
     "COLORS", "INK", "MARKERS", "BookFigure", "Explorer",

@@ -32,12 +32,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from lib._checks import LARGEST, Array, require_count, require_flag, require_within
-from lib._distance_law import distance_law
-from lib._explosion import explosion_probability, hitting_probability
-from lib._limit import Limit
-from lib._march import explicit_euler, simulate
-from lib._perceptron import ReluSDE, SmoothSDE
-from lib._two_tokens import simulate_distance
+from lib._sde.distance_law import distance_law
+from lib._sde.explosion import explosion_probability, hitting_probability
+from lib._sde.limit import Limit
+from lib._sde.march import explicit_euler, simulate
+from lib._sde.perceptron import ReluSDE, SmoothSDE
+from lib._sde.two_tokens import simulate_distance
 
 __all__ = [
     "BlockSDE", "CovarianceSDE", "Limit", "LinearSDE", "ReluSDE", "SmoothSDE",

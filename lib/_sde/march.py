@@ -17,7 +17,7 @@ from lib._checks import (
     require_positive,
     require_within,
 )
-from lib._limit import Limit, gram_of, semidefinite_root
+from lib._sde.limit import Limit, gram_of, semidefinite_root
 from lib._trajectory import Trajectory
 
 #: States of some paths and the time left to each, to: their states after a step, the

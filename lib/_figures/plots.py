@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lib._checks import Array, as_float, require_finite, require_positive
-from lib._svg import INK
+from lib._figures.svg import INK
 
 #: Data colors: contrast of at least 3 : 1 on the light and the dark page.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676")

@@ -18,7 +18,7 @@ from lib._checks import (
     require_positive,
     require_within,
 )
-from lib._march import RESOLUTION, Move, march
+from lib._sde.march import RESOLUTION, Move, march
 from lib._trajectory import Trajectory
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import gammainc
 
 from lib._checks import LARGEST, Array, as_float, require_finite, require_within
-from lib._limit import Limit, cosines, gram_of, semidefinite_root
+from lib._sde.limit import Limit, cosines, gram_of, semidefinite_root
 
 
 class _Perceptron(Limit):
