@@ -38,6 +38,8 @@ class Row:
 
     ``reference`` is the answer or computes it, in more digits than float64 has.
     ``needs`` is the distribution that brings the peer, where that may be absent.
+    ``peer_repeats`` calls of the peer make what one call of ours makes: a peer that is
+    thousands of times slower is given less to do, and its time is scaled.
     ``limit`` counts the work nobody can avoid, in the units of ``machine_limits``.
     """
 
@@ -50,6 +52,7 @@ class Row:
     error: Callable[[Any, Any], float] = relative_error
     accuracy: float = 1e-14
     limit: Mapping[str, float] = field(default_factory=dict)
+    peer_repeats: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,8 @@ def measure(
     wrong = errors(row)  # these calls also import, compile and fill caches
     calls = sides(row)
     times = dict(zip(calls, interleaved([*calls.values()], PAIRS, clock), strict=True))
+    if "peer" in times:
+        times["peer"] = [row.peer_repeats * seconds for seconds in times["peer"]]
     result: Result = {"name": row.name, "peer_name": row.peer_name}
     result["accuracy"] = row.accuracy
     for side, each in times.items():
