@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
+from lib._figures.axes import COLORS, MARKERS, STYLE, style
 from lib._figures.explorer import Explorer, explore
-from lib._figures.plots import (
-    COLORS,
-    MARKERS,
-    STYLE,
-    compare_plot,
-    curve_plot,
-    level_plot,
-    rate_plot,
-    style,
-)
+from lib._figures.plots import compare_plot, curve_plot, level_plot, rate_plot
 from lib._figures.svg import INK, BookFigure, render
 
 __all__ = [

@@ -22,7 +22,9 @@ import lib
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure
+from lib.hierarchical import AttentionLimit, FiniteAttention, ScaleMixture
 from lib.layers import PlainLayer, RMSNorm, ShapedLayer
+from lib.netsor import Program
 from lib.sde import BlockSDE, CovarianceSDE, LinearSDE, ReluSDE, SmoothSDE
 
 RNG = np.random.default_rng(0)
@@ -40,6 +42,14 @@ LIMITS = {
     "block": BlockSDE((CovarianceSDE(0.6, 0.8, 2), ReluSDE(branch=0.6))),
 }  # fmt: skip
 RUN = dict(gram0=GRAM, horizon=0.5, steps=8, paths=2, rng=RNG, every=3, level=1e6)
+TOKENS, Y = np.array([[1.5, 0.4], [0.4, 0.6]]), np.array([-1.0, 0.5, 2.0])
+LIMIT, WIDE = AttentionLimit(TOKENS, 2, 1.5), FiniteAttention(TOKENS, 40, 2, 1.5)
+MIXTURE = ScaleMixture(np.arange(1.0, 60.0))
+PROGRAM = Program()
+X1, X2 = (PROGRAM.nonlin(np.tanh, x, bounded=True) for x in PROGRAM.inputs(TOKENS))
+W1, W2 = PROGRAM.matrix(), PROGRAM.matrix()
+G1, G2 = PROGRAM.matmul(W1, X1), PROGRAM.matmul(W2, X2)
+MANY = dict(size=2, rng=RNG)
 AXES = {"xlabel": "n", "ylabel": "error"}
 
 
@@ -132,6 +142,78 @@ CALLS = {
     "sde.hitting_probability:strong": dict(
         distance0=SIZES, level=3 * SIZES, branch=1 - 1 / SIZES, tau0=SIZES, heads=1
     ),
+    "architectures.mlp": dict(cov=TOKENS, depth=2),
+    "architectures.rnn": dict(cov=TOKENS),
+    "architectures.cnn": dict(cov=TOKENS, depth=2),
+    "architectures.lstm": dict(cov=TOKENS),
+    "architectures.attention": dict(
+        cov=TOKENS, heads=2, score_scale=1.5, bound=9.0, tied=False
+    ),
+    "architectures.Architecture": "mlp",
+    "hierarchical.AttentionLimit": dict(
+        gram=TOKENS, heads=2, score_scale=1.5, tolerance=1e-6, nodes=2**16
+    ),
+    "hierarchical.FiniteAttention": dict(
+        gram=TOKENS, width=40, heads=2, score_scale=1.5, head_width=20,
+        output_matrix=True, tolerance=1e-6, nodes=2**16,
+    ),
+    "hierarchical.ScaleMixture": dict(variances=np.arange(1.0, 9.0)),
+    "hierarchical.ScaleMixture.density": dict(self=MIXTURE, y=Y),
+    "hierarchical.ScaleMixture.cdf": dict(self=MIXTURE, y=Y),
+    "hierarchical.ScaleMixture.characteristic": dict(self=MIXTURE, t=Y),
+    "hierarchical.ScaleMixture.moment": dict(self=MIXTURE, order=4),
+    "hierarchical.ScaleMixture.error": dict(self=MIXTURE, quantity="cdf", at=Y),
+    **{
+        f"hierarchical.{type(law).__name__}.{name}": dict(self=law, **arguments)
+        for law in (LIMIT, WIDE)
+        for name, arguments in {
+            "sample": dict(coordinates=3, **MANY),
+            "conditional_covariance": MANY,
+            "conditional_variance": dict(row=1, **MANY),
+            "mixture": dict(row=1),
+            "density": dict(y=Y, row=1),
+            "cdf": dict(y=Y, row=1),
+            "characteristic": dict(t=Y, row=1),
+            "moment": dict(order=4, row=1),
+            "variance": dict(row=1),
+            "excess_kurtosis": dict(row=1),
+            "error": dict(quantity="cdf", at=Y, row=1),
+        }.items()
+    },
+    "hierarchical.AttentionLimit.kurtosis_constant": dict(self=LIMIT, row=1),
+    "hierarchical.AttentionLimit.width_correction": dict(self=LIMIT, y=Y, row=1),
+    "hierarchical.finite_width": dict(
+        gram=TOKENS, width=40, heads=2, score_scale=1.5, head_width=20,
+        output_matrix=True, coordinates=3, **MANY,
+    ),
+    "hierarchical.experiment": dict(
+        tokens=3, width=9, heads=2, score_scale=1.5, head_width=4, coordinates=3, **MANY
+    ),
+    "hierarchical.experiment_variance": dict(
+        tokens=3, width=9, heads=2, score_scale=1.5, head_width=4, **MANY
+    ),
+    "hierarchical.dense": dict(
+        x=ROWS, heads=2, score_scale=1.5, head_width=2, output_matrix=True, **MANY
+    ),
+    "hierarchical.dense_experiment": dict(
+        tokens=3, width=9, heads=2, score_scale=1.5, head_width=4, **MANY
+    ),
+    "hierarchical.attention_stack": dict(
+        gram=TOKENS, depth=2, heads=2, score_scale=1.5, width=9, skip=0.8, branch=0.6,
+        normalize=True, paths=2, rng=RNG,
+    ),
+    "hierarchical.orthonormal_constant": dict(tokens=4, score_scale=1.5),
+    "netsor.Program.inputs": dict(self=Program(), cov=TOKENS),
+    "netsor.Program.matrix": dict(self=Program(), var=1.5),
+    "netsor.Program.matmul": dict(self=PROGRAM, W=W1, h=X1),
+    "netsor.Program.nonlin": dict(self=PROGRAM, f=np.tanh, args=[G1], bounded=True),
+    "netsor.Program.dot": dict(self=PROGRAM, g1=G1, g2=G2),
+    "netsor.Program.finite": dict(self=PROGRAM, width=9, outputs=[G1, G2], **MANY),
+    "netsor.Program.limit": dict(self=PROGRAM, outputs=[G1, G2], strict=True, **MANY),
+    "netsor.Program.kernel": dict(self=PROGRAM, one=G1, two=G2, strict=True),
+    "netsor.Vector": "matmul",
+    "netsor.Scalar": "dot",
+    "netsor.Matrix": "matrix",
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
@@ -154,6 +236,8 @@ CALLS = {
     "figures.Explorer": "explore",
 }  # fmt: skip
 
+HIDDEN = {"OutputLaw"}
+
 # What no function may answer, however sound its answer looks.
 REFUSED = ("nan", "missing", "complex", "text-array")
 
@@ -161,8 +245,11 @@ REFUSED = ("nan", "missing", "complex", "text-array")
 def public(owner, path):
     """What users call with an argument, in a module or a class of lib, by name."""
     home = getattr(owner, "__module__", owner.__name__)
+    # What a class has from a base that users never see is its own.
+    hidden = [b for b in getattr(owner, "__mro__", ()) if b.__name__ in HIDDEN]
     for name, thing in inspect.getmembers(owner, callable):
         own = name[0] != "_" and getattr(thing, "__module__", "") == home
+        own |= name[0] != "_" and any(name in vars(base) for base in hidden)
         if not own and name not in getattr(owner, "__all__", ["__call__"]):
             continue
         if isinstance(thing, type):
@@ -283,8 +370,18 @@ def assert_same(one, other):
 
 def finite_result(call, arguments):
     function = TRIED[call]
+    # What stands before a starred parameter has to be given by position.
+    kinds = {k: p.kind for k, p in inspect.signature(function).parameters.items()}
+    starred = [
+        k for k, kind in kinds.items() if kind is inspect.Parameter.VAR_POSITIONAL
+    ]
+    ahead = [*kinds][: [*kinds].index(starred[0])] if starred else []
+    placed = [arguments[k] for k in ahead]
+    for several in (arguments[k] for k in starred):
+        placed += several if isinstance(several, list) else [several]
+    named = {k: v for k, v in arguments.items() if k not in {*ahead, *starred}}
     try:
-        result = function(**arguments)
+        result = function(*placed, **named)
     except DataUnavailable as error:
         pytest.skip(str(error))
     for leaf in map(np.asarray, leaves(result)):

@@ -67,7 +67,9 @@ def test_rows_are_told_apart():
 def test_both_sides_agree_with_the_reference(row):
     found = harness.errors(row)
     assert "ours" in found and ("peer" in found or row.needs)
-    assert max(found.values()) <= row.accuracy <= (5 if row.sampled else 1e-12)
+    assert max(found.values()) <= row.accuracy
+    estimated = row.error is not harness.relative_error  # a density from draws
+    assert row.accuracy <= (5 if row.sampled else 0.05 if estimated else 1e-12)
     assert not row.limit or _machine.least_time(row.limit, UNITS)["seconds"] > 0
 
 

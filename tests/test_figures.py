@@ -255,3 +255,15 @@ def test_curve_plot_keeps_names_apart():
 def test_curve_plot_names_bad_input(change, message):
     with pytest.raises(ValueError, match=message):
         curves(**change)
+
+
+def test_powers_of_ten_are_plain_text():
+    """Formulas would be glyphs and no text, and take as long as all the rest."""
+    x = np.array([1.0, 10.0, 3000.0])
+    wide = dict(xlabel="n", ylabel="error", xlim=(1, 5000), log="xy")
+    plot = curve_plot(x, {"a": 1 / x}, ylim=(1e-4, 1), **wide)
+    svg = figure(plot, alt=ALT)._repr_html_()
+    assert all(label in svg for label in ("10⁰", "10³", "10⁻⁴"))
+    assert "mathdefault" not in svg
+    narrow = curve_plot(x, {"a": 0 * x + 0.05}, ylim=(0.02, 0.09), **wide)
+    assert "3×10⁻²" in figure(narrow, alt=ALT)._repr_html_()

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from lib._checks import Array, as_float, require_finite, require_positive
+from lib._figures.axes import (
+    COLORS,
+    MARKERS,
+    height,
+    logarithmic,
+    name_ends,
+    set_axes,
+    style,
+)
 from lib._figures.svg import INK
-
-#: Data colors: contrast of at least 3 : 1 on the light and the dark page.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676")
-
-#: Markers that repeat what the colors say.
-MARKERS = ("o", "s", "^", "D", "v")
-
-STYLE = Path(__file__).with_name("book.mplstyle")
-
-
-@contextmanager
-def style() -> Iterator[None]:
-    """Draw in the style of the book inside a ``with`` block, and only there."""
-    with mpl.rc_context(fname=STYLE):
-        yield
 
 
 def rate_plot(
@@ -68,8 +58,8 @@ def rate_plot(
     with style():
         fig = Figure()
         ax = fig.subplots()
-        ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
-        ax.set(xlim=xlim, ylim=ylim)  # first, so that matplotlib looks for none
+        logarithmic(ax, "xy", xlim, ylim)  # first, so that matplotlib looks for none
+        ax.set(xlabel=xlabel, ylabel=ylabel)
         for i, (name, y) in enumerate(curves.items()):
             _rate_curve(ax, x, y, orders[name], name, i)
         ax.grid(True)
@@ -176,14 +166,14 @@ def curve_plot(
     with style():
         fig = Figure()
         ax = fig.subplots()
-        _axes(ax, xlabel, ylabel, xlim, ylim, log)
+        set_axes(ax, xlabel, ylabel, xlim, ylim, log)
         if at.size <= 8 and "x" not in log:
             ax.set(xticks=at)
         every = max(1, at.size // 12)  # about twelve markers on a curve
         for i, y in enumerate(lines.values()):
             ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=every)
-        ends = [_height(ax, at[-1], y[-1]) for y in lines.values()]
-        _name_ends(ax, ends, list(lines), [*range(len(lines))])
+        ends = [height(ax, at[-1], y[-1]) for y in lines.values()]
+        name_ends(ax, ends, list(lines), [*range(len(lines))])
     return fig
 
 
@@ -228,7 +218,7 @@ def compare_plot(
     with style():
         fig = Figure()
         ax = fig.subplots()
-        _axes(ax, xlabel, ylabel, xlim, ylim, log)
+        set_axes(ax, xlabel, ylabel, xlim, ylim, log)
         for x, y in lines.values():
             ax.plot(x, y, color=INK, linewidth=1.4, zorder=1)
         for i, (x, y, *noise) in enumerate(dots.values()):
@@ -238,10 +228,10 @@ def compare_plot(
                 )
             ax.plot(x, y, linestyle="none", marker=MARKERS[i], color=COLORS[i])
         marks: list[int | None] = [*range(len(dots))]
-        ends = [_height(ax, x[-1], y[-1]) for x, y, *_ in dots.values()]
+        ends = [height(ax, x[-1], y[-1]) for x, y, *_ in dots.values()]
         alone = {name: line for name, line in lines.items() if name not in dots}
-        ends += [_height(ax, x[-1], y[-1]) for x, y in alone.values()]
-        _name_ends(ax, ends, [*dots, *alone], marks + [None] * len(alone))
+        ends += [height(ax, x[-1], y[-1]) for x, y in alone.values()]
+        name_ends(ax, ends, [*dots, *alone], marks + [None] * len(alone))
     return fig
 
 
@@ -272,31 +262,6 @@ def _named_points(
     return points
 
 
-def _axes(
-    ax: Axes,
-    xlabel: str,
-    ylabel: str,
-    xlim: tuple[float, float],
-    ylim: tuple[float, float],
-    log: str,
-) -> None:
-    """Labels, limits and scales of axes, checked."""
-    if not isinstance(log, str) or log not in ("", "x", "y", "xy"):
-        raise ValueError(f"log must be one of '', x, y, xy, got {log!r}")
-    limits = {
-        "xlim": _limits("xlim", xlim, "x" in log),
-        "ylim": _limits("ylim", ylim, "y" in log),
-    }
-    for axis in log:
-        ax.set(**{f"{axis}scale": "log"})
-    ax.set(xlabel=xlabel, ylabel=ylabel, **limits)
-    # Few enough ticks that their labels keep apart.
-    if "x" not in log:
-        ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-    if "y" not in log:
-        ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-
-
 def _named_curves(
     at: Array, curves: Mapping[str, Sequence[float] | Array]
 ) -> dict[str, Array]:
@@ -310,52 +275,6 @@ def _named_curves(
             raise ValueError(f"curves[{name!r}] must have one value for each x")
         lines[name] = y
     return lines
-
-
-def _limits(name: str, limits: tuple[float, float], log: bool) -> tuple[float, float]:
-    ends = require_finite(name, as_float(name, limits))
-    if ends.shape != (2,) or not ends[0] < ends[1] or (log and ends[0] <= 0):
-        raise ValueError(f"{name} must be an increasing pair, got {limits!r}")
-    return float(ends[0]), float(ends[1])
-
-
-def _height(ax: Axes, x: float, y: float) -> float:
-    """Height of a point in the axes, 0 to 1; 0 for what a logarithm cannot show."""
-    if ax.get_yscale() == "log":
-        y = max(y, ax.get_ylim()[0])
-    place = (ax.transData - ax.transAxes).transform((x, y))
-    return float(place[1])
-
-
-def _name_ends(
-    ax: Axes, heights: list[float], names: list[str], marks: Sequence[int | None]
-) -> None:
-    """Write names right of the axes, near the heights and apart from one another.
-
-    Each has its marker and color before it, or a short line of ink for None.
-    """
-    step = 0.085  # of the height of the axes: a line of text
-    order = np.argsort(heights)
-    placed = np.clip(np.asarray(heights)[order], 0, 1)
-    for k in range(1, len(placed)):
-        placed[k] = max(placed[k], placed[k - 1] + step)
-    placed -= max(0.0, placed[-1] - 1)
-    for k in range(len(placed) - 2, -1, -1):
-        placed[k] = min(placed[k], placed[k + 1] - step)
-    for place, i in zip(placed, order, strict=True):
-        mark = marks[i]
-        look = (
-            {"color": INK, "linewidth": 1.4}
-            if mark is None
-            else {"color": COLORS[mark], "marker": MARKERS[mark]}
-        )
-        across = [1.015, 1.045] if mark is None else [1.03]
-        ax.plot(
-            across, [place] * len(across), transform=ax.transAxes, clip_on=False, **look
-        )
-        ax.annotate(
-            names[i], (1.06, place), xycoords="axes fraction", va="center", fontsize=10
-        )
 
 
 def _checked_curves(

@@ -1,0 +1,48 @@
+"""Rows of lib.netsor: draws of the limit beside networks of width 100."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Growth, Row
+from lib import architectures
+from lib.architectures import Architecture
+
+RNG = np.random.default_rng(0)
+DRAWS, NETWORKS, WIDTH = 10**6, 100, 100
+TOKENS = np.array([[1.0, 0.3, 0.0], [0.3, 1.0, -0.2], [0.0, -0.2, 1.5]])
+
+
+def standard_errors(draws: Any, exact: float) -> float:
+    """Distance of the mean square of a sample from the variance."""
+    squares = draws**2
+    return float(abs(squares.mean() - exact) / squares.std() * np.sqrt(len(squares)))
+
+
+def program_row(name: str, made: Architecture) -> Row:
+    """The last output of a program: a million draws, or a hundred networks."""
+    program, outputs = made
+    last = outputs[-1:]
+    return Row(
+        name=f"a draw of the limit of {name}",
+        ours=lambda: program.limit(last, size=DRAWS, rng=RNG),
+        peer=lambda: program.finite(WIDTH, last, size=NETWORKS, rng=RNG),
+        peer_name=f"a network of width {WIDTH}",
+        reference=lambda: program.kernel(last[0], last[0]),
+        error=standard_errors,
+        accuracy=5.0,
+        sampled=True,
+        pieces=(DRAWS, NETWORKS),
+        limit={"normals": 1},
+    )
+
+
+ROWS: list[Row | Growth] = [
+    program_row("a perceptron", architectures.mlp(TOKENS)),
+    program_row("a recurrent network", architectures.rnn(TOKENS)),
+    program_row("a convolution", architectures.cnn(TOKENS)),
+    program_row("an LSTM", architectures.lstm(TOKENS)),
+    program_row("attention", architectures.attention(TOKENS, 1, 2.0)),
+]

@@ -1,0 +1,129 @@
+"""What the plots of the book share: style, axes, and names at the ends of curves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
+
+from lib._checks import as_float, require_finite
+from lib._figures.svg import INK
+
+#: Data colors: contrast of at least 3 : 1 on the light and the dark page.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676")
+
+#: Markers that repeat what the colors say.
+MARKERS = ("o", "s", "^", "D", "v")
+
+_RAISED = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
+
+STYLE = Path(__file__).with_name("book.mplstyle")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the style of the book inside a ``with`` block, and only there."""
+    with mpl.rc_context(fname=STYLE):
+        yield
+
+
+def set_axes(
+    ax: Axes,
+    xlabel: str,
+    ylabel: str,
+    xlim: tuple[float, float],
+    ylim: tuple[float, float],
+    log: str,
+) -> None:
+    """Labels, limits and scales of axes, checked."""
+    if not isinstance(log, str) or log not in ("", "x", "y", "xy"):
+        raise ValueError(f"log must be one of '', x, y, xy, got {log!r}")
+    xlim = require_limits("xlim", xlim, "x" in log)
+    ylim = require_limits("ylim", ylim, "y" in log)
+    logarithmic(ax, log, xlim, ylim)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    # Few enough ticks that their labels keep apart.
+    if "x" not in log:
+        ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    if "y" not in log:
+        ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+
+
+class _Powers(LogFormatterSciNotation):
+    """Labels like 10⁻³ as plain text, which is drawn much faster than formulas are."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        label = str(super().__call__(x, pos))
+        for word in ("$\\mathdefault{", "}$"):
+            label = label.replace(word, "")
+        power = re.compile(r"\^\{([^}]*)\}")
+        label = power.sub(lambda match: match[1].translate(_RAISED), label)
+        return label.replace(r"\times", "×").replace("{", "").replace("}", "")
+
+
+def logarithmic(
+    ax: Axes, log: str, xlim: tuple[float, float], ylim: tuple[float, float]
+) -> None:
+    """Make the named axes logarithmic, with limits and labels."""
+    ax.set(**{f"{name}scale": "log" for name in log})
+    ax.set(xlim=xlim, ylim=ylim)
+    for name in log:
+        axis, (low, high) = {"x": (ax.xaxis, xlim), "y": (ax.yaxis, ylim)}[name]
+        axis.set_major_formatter(_Powers())
+        wide = high > 10 * low  # then the ticks between the powers need no labels
+        between = NullFormatter() if wide else _Powers(minor_thresholds=(1, 0.4))
+        axis.set_minor_formatter(between)
+
+
+def require_limits(
+    name: str, limits: tuple[float, float], log: bool
+) -> tuple[float, float]:
+    ends = require_finite(name, as_float(name, limits))
+    if ends.shape != (2,) or not ends[0] < ends[1] or (log and ends[0] <= 0):
+        raise ValueError(f"{name} must be an increasing pair, got {limits!r}")
+    return float(ends[0]), float(ends[1])
+
+
+def height(ax: Axes, x: float, y: float) -> float:
+    """Height of a point in the axes, 0 to 1; 0 for what a logarithm cannot show."""
+    if ax.get_yscale() == "log":
+        y = max(y, ax.get_ylim()[0])
+    place = (ax.transData - ax.transAxes).transform((x, y))
+    return float(place[1])
+
+
+def name_ends(
+    ax: Axes, heights: list[float], names: list[str], marks: Sequence[int | None]
+) -> None:
+    """Write names right of the axes, near the heights and apart from one another.
+
+    Each has its marker and color before it, or a short line of ink for None.
+    """
+    step = 0.085  # of the height of the axes: a line of text
+    order = np.argsort(heights)
+    placed = np.clip(np.asarray(heights)[order], 0, 1)
+    for k in range(1, len(placed)):
+        placed[k] = max(placed[k], placed[k - 1] + step)
+    placed -= max(0.0, placed[-1] - 1)
+    for k in range(len(placed) - 2, -1, -1):
+        placed[k] = min(placed[k], placed[k + 1] - step)
+    for place, i in zip(placed, order, strict=True):
+        mark = marks[i]
+        look = (
+            {"color": INK, "linewidth": 1.4}
+            if mark is None
+            else {"color": COLORS[mark], "marker": MARKERS[mark]}
+        )
+        across = [1.015, 1.045] if mark is None else [1.03]
+        ax.plot(
+            across, [place] * len(across), transform=ax.transAxes, clip_on=False, **look
+        )
+        ax.annotate(
+            names[i], (1.06, place), xycoords="axes fraction", va="center", fontsize=10
+        )
