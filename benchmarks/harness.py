@@ -39,6 +39,7 @@ class Row:
     ``reference`` is the answer or computes it, in more digits than float64 has.
     ``needs`` is the distribution that brings the peer, where that may be absent.
     ``limit`` counts the work nobody can avoid, in the units of ``machine_limits``.
+    ``pairs`` is how often both sides are timed; fewer where a side takes seconds.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Row:
     error: Callable[[Any, Any], float] = relative_error
     accuracy: float = 1e-14
     limit: Mapping[str, float] = field(default_factory=dict)
+    pairs: int = PAIRS
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,9 @@ def measure(
     """Check and time one row; the ratio is peer over ours, above 1 where we win."""
     wrong = errors(row)  # these calls also import, compile and fill caches
     calls = sides(row)
-    times = dict(zip(calls, interleaved([*calls.values()], PAIRS, clock), strict=True))
+    times = dict(
+        zip(calls, interleaved([*calls.values()], row.pairs, clock), strict=True)
+    )
     result: Result = {"name": row.name, "peer_name": row.peer_name}
     result["accuracy"] = row.accuracy
     for side, each in times.items():
@@ -136,7 +140,7 @@ def measure(
         ratios = [peer / ours for peer, ours in pairs]
         # The middle 80 %: one block that another program interrupts is no range.
         low, *_, high = quantiles(ratios, n=10, method="inclusive")
-        spread = {"low": low, "high": high, "pairs": PAIRS}
+        spread = {"low": low, "high": high, "pairs": row.pairs}
         result["ratio"] = {"median": median(ratios), **spread}
     else:
         result["note"] = f"peer {row.needs} not installed"

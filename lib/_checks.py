@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
+_LARGEST = 1e100  # products of three larger numbers leave the float range
+_LIGHTEST = 1e-300  # the inverse of a smaller weight leaves the float range
+
 
 def _first(bad: npt.NDArray[np.bool_]) -> str:
     """Index of the first offending entry as it would be typed, '' for a scalar."""
@@ -44,6 +47,37 @@ def require_finite(name: str, array: Array, *, masked: bool = False) -> Array:
         raise ValueError(
             f"{name} must be {allowed}, but {name}{_first(bad)} is {array[bad][0]}"
         )
+    return array
+
+
+def as_moderate(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as a finite float64 array; raise ValueError beyond ±1e100."""
+    array = require_finite(name, as_float(name, value))
+    if array.size and np.abs(array).max() > _LARGEST:
+        raise ValueError(
+            f"{name} must not exceed {_LARGEST:.0e}, got {np.abs(array).max():.3g}"
+        )
+    return array
+
+
+def require_weights(name: str, value: npt.ArrayLike, size: int, of: str) -> Array:
+    """Return ``value`` as weights; raise ValueError unless positive with sum 1.
+
+    ``of`` says what the ``size`` weights belong to. The sum may err by 1e-12.
+    """
+    array = require_finite(name, as_float(name, value))
+    if array.shape != (size,):
+        raise ValueError(
+            f"{name} must have shape ({size},) as {of} has, got {array.shape}"
+        )
+    if not (array >= _LIGHTEST).all():
+        raise ValueError(
+            f"{name} must be positive, at least {_LIGHTEST:.0e}, got {array.min():.3g}"
+        )
+    with np.errstate(over="ignore"):
+        excess = array.sum() - 1
+    if not abs(excess) <= 1e-12:
+        raise ValueError(f"{name} must sum to 1, but the sum is 1 + {excess:.3g}")
     return array
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lib._checks import Array
+import numpy as np
+
+from lib._checks import Array, require_count
 
 
 @dataclass(frozen=True)
@@ -25,3 +27,11 @@ class Trajectory:
     times: Array
     states: Array
     stopped: Array | None = None
+
+
+def step_times(eps: float, steps: int) -> Array:
+    """Times 0, ε, ..., ``steps`` · ε; raises ValueError beyond the float range."""
+    require_count("steps", steps)
+    if not eps * float(steps) < np.inf:
+        raise ValueError(f"steps of eps must end in the float range, got {eps!r}")
+    return np.asarray(np.arange(steps + 1) * eps, dtype=np.float64)

@@ -67,7 +67,9 @@ def test_rows_are_told_apart():
 def test_both_sides_agree_with_the_reference(row):
     found = harness.errors(row)
     assert "ours" in found and ("peer" in found or row.needs)
-    assert max(found.values()) <= row.accuracy <= 1e-12
+    # A row that compares to a given error has a measure of its own for it.
+    most = 1e-12 if row.error is harness.relative_error else 2e-6
+    assert max(found.values()) <= row.accuracy <= most and row.pairs >= 5
     assert not row.limit or _machine.least_time(row.limit, UNITS)["seconds"] > 0
 
 
