@@ -94,8 +94,8 @@ class GaussianMixture:
         r"""The score :math:`(\log\rho)'` at x, of the shape of x.
 
         It is the mean of :math:`(\mu_c - x)/s_c` under the probability of component c
-        given x, taken in logarithms: far in the tails it tends to the smallest of the
-        scores of the components and stays finite.
+        given x, taken in logarithms: far in the tails it tends to the score of the
+        widest component and stays finite.
 
         Raises ValueError for an x that is not finite or beyond 1e100, or so far from
         all components in their unit that its square leaves the float range.

@@ -1,5 +1,7 @@
 """Same-marginal transport: closed forms, another library, symmetries, iterations."""
 
+import subprocess
+import sys
 import tracemalloc
 import warnings
 
@@ -183,6 +185,30 @@ def test_iterations_do_not_depend_on_eps(eps, n):
         warnings.simplefilter("ignore", FrozenFlowWarning)
         counts = [self_transport(x, eps, tol=tol).iterations for tol in (1e-6, 1e-10)]
     assert counts[0] <= 18 and counts[1] <= 32
+
+
+def test_all_kinds_of_problems_converge():
+    """Heavy tails, far clusters, lattices with copies, weights over 250 decades."""
+    rng = np.random.default_rng(9)
+    for kind in range(300):
+        n, d = rng.integers(1, 60), rng.integers(1, 12)
+        x = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-3, 3)
+        weights = rng.dirichlet(np.full(n, 10.0 ** rng.uniform(-0.5, 2)))
+        match kind % 5:
+            case 0:
+                x = x**3
+            case 1:
+                x += 1e6 * rng.integers(0, 3, size=(n, 1))
+            case 2:
+                x = rng.integers(0, 4, size=(n, d)).astype(float)
+            case 3:
+                weights = 10.0 ** rng.uniform(-250, 0, size=n)
+        weights = np.maximum(weights / weights.sum(), 1e-290)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", FrozenFlowWarning)
+            found = self_transport(x, 10.0 ** rng.uniform(-6, 6), weights=weights)
+        assert found.iterations <= 32
 
 
 def test_alternation_needs_more_the_smaller_eps_is():
@@ -405,6 +431,16 @@ def test_bad_input_is_named(transport, change, message):
 def test_weights_may_miss_a_sum_of_one_by_rounding():
     weights = [0.5, 0.5 + 5e-13]
     assert self_transport([[0.0], [1.0]], 1.0, weights=weights, tol=1e-9).converged
+
+
+def test_import_is_light():
+    code = (
+        "import sys, lib.sinkhorn, lib.heat;"
+        "heavy = ('matplotlib', 'scipy.stats', 'scipy.spatial', 'ot', 'IPython');"
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert out.stdout.strip() == "[]"
 
 
 def test_values_of_a_projection_are_checked():
