@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-_LARGEST = 1e100  # products of three larger numbers leave the float range
+LARGEST = 1e100
 _LIGHTEST = 1e-300  # the inverse of a smaller weight leaves the float range
 
 
@@ -50,13 +50,29 @@ def require_finite(name: str, array: Array, *, masked: bool = False) -> Array:
     return array
 
 
-def as_moderate(name: str, value: npt.ArrayLike) -> Array:
-    """Return ``value`` as a finite float64 array; raise ValueError beyond ±1e100."""
+def require_moderate(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as a finite float array; ValueError beyond 1e100.
+
+    Products of a few larger numbers overflow.
+    """
     array = require_finite(name, as_float(name, value))
-    if array.size and np.abs(array).max() > _LARGEST:
+    if array.size and np.abs(array).max() > LARGEST:
         raise ValueError(
-            f"{name} must not exceed {_LARGEST:.0e}, got {np.abs(array).max():.3g}"
+            f"{name} must not exceed {LARGEST:.0e}, got {np.abs(array).max():.3g}"
         )
+    return array
+
+
+def require_tokens(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as tokens (n, d): a non-empty matrix, finite, at most 1e100."""
+    return require_matrix(name, require_moderate(name, value))
+
+
+def require_line(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as tokens on the line, (n, 1)."""
+    array = require_tokens(name, value)
+    if array.shape[1] != 1:
+        raise ValueError(f"{name} must have shape (n, 1), got {array.shape}")
     return array
 
 
@@ -126,6 +142,14 @@ def require_number(name: str, value: float) -> float:
     return number
 
 
+def require_within(name: str, value: float, least: float, most: float) -> float:
+    """Return ``value`` as a float; raise ValueError unless least ≤ value ≤ most."""
+    number = _number(value)
+    if isinstance(value, bool) or not least <= number <= most:
+        raise ValueError(f"{name} must be from {least:g} to {most:g}, got {value!r}")
+    return number
+
+
 def require_gram(name: str, array: Array) -> Array:
     """Return ``array``; raise ValueError unless it is symmetric and semidefinite.
 
@@ -156,6 +180,13 @@ def require_count(
             f"{name} must be an integer from {least} to {most}, got {value!r}"
         )
     return int(value)
+
+
+def require_flag(name: str, value: bool) -> bool:
+    """Return ``value``; raise ValueError unless it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def require_choice(name: str, value: int, choices: Collection[int]) -> int:

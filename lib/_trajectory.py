@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -27,6 +28,11 @@ class Trajectory:
     times: Array
     states: Array
     stopped: Array | None = None
+
+    @property
+    def stopped_share(self) -> float:
+        """Share of the paths that were stopped."""
+        return 0.0 if self.stopped is None else float((self.stopped < inf).mean())
 
 
 def step_times(eps: float, steps: int) -> Array:

@@ -15,20 +15,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import as_moderate, require_matrix, require_positive
-from lib._gaussian import (
+from lib._checks import LARGEST, require_flag, require_line, require_positive
+from lib._heat.gaussian import (
     gaussian_barycentric,
     gaussian_flow,
     gaussian_slope,
     gaussian_w2,
 )
-from lib._mixture import GaussianMixture
-from lib._quadrature import SpacingWarning, node_density, quadrature
-from lib._steps import kl_surrogate, softmax_step, surrogate_step
+from lib._heat.mixture import GaussianMixture, require_mixture
+from lib._heat.quadrature import SpacingWarning, node_density, quadrature
+from lib._heat.steps import kl_surrogate, softmax_step, surrogate_step
+from lib._heat.wasserstein import PairedDistance, w2_of_pairs, w2_to_law
+from lib._heat.watch import Watch
+from lib._sinkhorn.transport import checked_problem, symmetric_scaling, transport
 from lib._trajectory import Trajectory, step_times
-from lib._transport import checked_problem, symmetric_scaling, transport
-from lib._wasserstein import PairedDistance, w2_of_pairs, w2_to_law
-from lib._watch import Watch
 
 __all__ = [
     "GaussianMixture",
@@ -100,9 +100,8 @@ def bridge_flow(
     FrozenFlowWarning, ConvergenceWarning
         As :func:`lib.sinkhorn.self_transport`, once for all steps.
     """
-    if not isinstance(backward, bool | np.bool_):
-        raise ValueError(f"backward must be True or False, got {backward!r}")
-    return _iterated(x, eps, steps, weights, tol, sign=1.0 if backward else -1.0)
+    sign = 1.0 if require_flag("backward", backward) else -1.0
+    return _iterated(x, eps, steps, weights, tol, sign=sign)
 
 
 def ornstein_uhlenbeck_flow(
@@ -188,18 +187,15 @@ def euler_flow(
         For tokens that are not a finite (n, 1) array, a law that is no mixture, an eps
         that is not positive, fewer than 1 step, or tokens that leave ±1e100.
     """
-    if not isinstance(law, GaussianMixture):
-        raise ValueError(f"law must be a GaussianMixture, got {law!r}")
-    tokens = require_matrix("x", as_moderate("x", x))
-    if tokens.shape[1] != 1:
-        raise ValueError(f"x must have shape (n, 1), got {tokens.shape}")
+    require_mixture("law", law)
+    tokens = require_line("x", x)
     times = step_times(require_positive("eps", eps), steps)
     states = np.empty((len(times), *tokens.shape))
     states[0] = tokens
     for k, t in enumerate(times[:-1]):
         with np.errstate(over="ignore"):
             states[k + 1] = states[k] - eps / 2 * law.heat(t).score(states[k])
-        if not np.abs(states[k + 1]).max() <= 1e100:
+        if not np.abs(states[k + 1]).max() <= LARGEST:
             raise ValueError(f"eps is too large: tokens left ±1e100 at step {k + 1}")
     return Trajectory(times, states)
 

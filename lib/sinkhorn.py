@@ -21,21 +21,12 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
-    Array,
-    as_float,
-    as_moderate,
-    require_count,
-    require_finite,
-    require_matrix,
-    require_positive,
-    require_square,
-)
-from lib._gibbs import GibbsKernel
-from lib._transport import (
+from lib._checks import Array, require_count, require_positive, require_tokens
+from lib._sinkhorn.attention import sinkhorn_attention
+from lib._sinkhorn.gibbs import GibbsKernel
+from lib._sinkhorn.transport import (
     ConvergenceWarning,
     FrozenFlowWarning,
     SelfTransport,
@@ -237,55 +228,6 @@ def gibbs_kernel(x: npt.ArrayLike, eps: float) -> Array:
         For tokens that are not a finite matrix, entries beyond 1e100, or an eps that
         is not positive.
     """
-    tokens = require_matrix("x", as_moderate("x", x))
+    tokens = require_tokens("x", x)
     kernel = GibbsKernel(tokens, require_positive("eps", eps), store=False)
     return kernel.entries(slice(0, len(tokens)))
-
-
-def sinkhorn_attention(scores: npt.ArrayLike, iterations: int) -> Array:
-    r"""Attention from general scores Y: rows and columns of :math:`e^Y` normalized.
-
-    One iteration is one normalization, rows first. So 1 iteration is the softmax of
-    each row; an odd number ends with rows that sum to 1, an even one with columns. As
-    the number grows, both sums tend to 1, for finite scores.
-
-    Parameters
-    ----------
-    scores : array_like, shape (..., n, n)
-        Queries along rows; −inf masks a key.
-    iterations : int
-        Number of normalizations, at least 1.
-
-    Returns
-    -------
-    ndarray, shape (..., n, n)
-
-    Raises
-    ------
-    ValueError
-        For scores that are not square, NaN, +inf or beyond 1e100; for a row or,
-        with two or more iterations, a column of −inf only; for a number of iterations
-        below 1.
-
-    References
-    ----------
-    Sander, Ablin, Blondel, Peyré, *Sinkformers: transformers with doubly stochastic
-    attention*, AISTATS 2022.
-    """
-    logs = require_square("scores", as_float("scores", scores))
-    require_finite("scores", logs, masked=True)
-    if (np.abs(logs[logs != -np.inf]) > 1e100).any():
-        largest = np.abs(logs[logs != -np.inf]).max()
-        raise ValueError(f"scores must not exceed 1e+100, got {largest:.3g}")
-    require_count("iterations", iterations)
-    for axis, side in ((-1, "row"), (-2, "column"))[:iterations]:
-        if np.isneginf(logs).all(axis=axis).any():
-            raise ValueError(f"scores has a {side} of -inf only")
-    for number in range(iterations):
-        axis = -1 - number % 2
-        # Logarithms: the sums of e^Y would leave the float range.
-        logs = logs - logs.max(axis=axis, keepdims=True)
-        weights = np.exp(logs)
-        sums = weights.sum(axis=axis, keepdims=True)
-        logs = logs - np.log(sums)
-    return np.asarray(weights / sums)

@@ -23,8 +23,9 @@ import lib
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure
-from lib.gram import ShapedLayer
 from lib.heat import GaussianMixture, SpacingWarning
+from lib.layers import PlainLayer, RMSNorm, ShapedLayer
+from lib.sde import BlockSDE, CovarianceSDE, LinearSDE, ReluSDE, SmoothSDE
 from lib.sinkhorn import ConvergenceWarning, FrozenFlowWarning, self_transport
 
 RNG = np.random.default_rng(0)
@@ -32,6 +33,16 @@ ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
 SIZES = 2.0 ** np.arange(3, 8)
 ALT = "A line rises from the lower left corner to the upper right one."
 LAYER = ShapedLayer(9, 2, 0.8, 0.6, 1.0)
+SHAPED = dict(
+    width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0, heads=3, pre_norm=True
+)
+GRAM = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 1.5]])
+LIMITS = {
+    "linear": LinearSDE(0.6), "attention": CovarianceSDE(0.6, 0.8),
+    "relu": ReluSDE((1.0, -1.0)), "smooth": SmoothSDE(1.0, 0.5, branch=0.6),
+    "block": BlockSDE((CovarianceSDE(0.6, 0.8, 2), ReluSDE(branch=0.6))),
+}  # fmt: skip
+RUN = dict(gram0=GRAM, horizon=0.5, steps=8, paths=2, rng=RNG, every=3, level=1e6)
 TOKENS, MASS = RNG.standard_normal((5, 2)), np.array([0.1, 0.1, 0.2, 0.2, 0.4])
 NODES = np.array([[-2.0], [-1.0], [0.5], [1.0], [2.0]])
 LAW = GaussianMixture([-2, 2, 3], [1, 2, 3], [0.5, 0.25, 0.25])
@@ -40,6 +51,14 @@ FLOW = {"x": TOKENS, "eps": 0.5, "weights": MASS}
 # What a result may come with; other warnings are errors here.
 DOCUMENTED = (SpacingWarning, ConvergenceWarning, FrozenFlowWarning)
 AXES = {"xlabel": "n", "ylabel": "error"}
+
+
+def called(name, things):
+    """A call of this name, and one more for each thing."""
+    first, *others = things.values()
+    words = [f"{name}:{word}" for word in list(things)[1:]]
+    return zip([name, *words], [first, *others], strict=True)
+
 
 CALLS = {
     "attention.softmax": dict(logits=ROWS),
@@ -63,13 +82,66 @@ CALLS = {
     "claims.Verdict": "verify",
     "claims.Order": "convergence_order",
     "data.image_tokens": dict(per_class=2),
-    "gram.ShapedLayer": dict(width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0),
-    "gram.simulate": dict(gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG),
-    "gram.dense_simulate": dict(
-        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG
+    "gram.simulate": dict(
+        gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG, every=2, factors=True
     ),
+    "gram.simulate:block": dict(
+        gram0=np.eye(3), layer=(LAYER, RMSNorm(9)), depth=2, paths=2, rng=RNG
+    ),
+    "gram.simulate_tokens": dict(
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, every=2
+    ),
+    "gram.dense_simulate": dict(
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, every=2
+    ),
+    "gram.random_scores": dict(gram=np.eye(3), key_width=2, draws=4, rng=RNG),
     "gram.bartlett": dict(paths=2, m=3, degrees=5, rng=RNG),
+    "gram.ShapedLayer": SHAPED,
     "gram.Trajectory": "simulate",
+    "collapse.log_residual": dict(
+        gram0=np.eye(3), layer=PlainLayer(9, 2, 0.0, 1.0), depth=2, paths=2, rng=RNG
+    ),
+    "layers.LinearLayer": dict(width=9, skip=0.8, branch=0.6, pre_norm=True),
+    "layers.ShapedLayer": SHAPED,
+    "layers.PlainLayer": SHAPED,
+    "layers.MultiHeadLayer": {**SHAPED, "output": False},
+    "layers.ReluLayer": dict(width=9, slopes=(1.0, -1.0)),
+    "layers.ResidualReluLayer": dict(
+        width=9, skip=0.8, branch=0.6, slopes=(1.0, -1.0), pre_norm=True
+    ),
+    "layers.RMSNorm": dict(width=9),
+    "sde.LinearSDE": dict(branch=0.6),
+    "sde.CovarianceSDE": dict(branch=0.6, tau0=0.8, heads=2, output=True),
+    "sde.ReluSDE": dict(slopes=(1.0, -1.0), branch=0.6),
+    "sde.SmoothSDE": dict(second=1.0, third=0.5, scale=2.0, branch=0.6),
+    "sde.SmoothSDE.explosion_probability": dict(self=LIMITS["smooth"], size0=SIZES),
+    "sde.BlockSDE": dict(parts=(LIMITS["linear"], LIMITS["relu"])),
+    **{
+        f"sde.Limit.{name}": dict(self=sde, gram=GRAM) | more
+        for name, more in {"drift": {}, "diffusion": {}, "noise": {"rng": RNG}}.items()
+        for name, sde in called(name, LIMITS)
+    },
+    **{
+        f"sde.{name}": dict(sde=sde, **RUN)
+        for name in ("simulate", "explicit_euler")
+        for name, sde in called(name, LIMITS)
+    },
+    "sde.simulate_distance": dict(
+        distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, steps=8, paths=2, rng=RNG,
+        heads=2, every=3, level=1e6,
+    ),
+    "sde.distance_law": dict(
+        distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, heads=2, spacing=0.1
+    ),
+    "sde.explosion_probability": dict(
+        distance0=SIZES, branch=1 / SIZES, tau0=SIZES, heads=2
+    ),
+    "sde.hitting_probability": dict(
+        distance0=SIZES, level=3 * SIZES, branch=1 / SIZES, tau0=SIZES, heads=2
+    ),
+    "sde.hitting_probability:strong": dict(
+        distance0=SIZES, level=3 * SIZES, branch=1 - 1 / SIZES, tau0=SIZES, heads=1
+    ),
     "sinkhorn.self_transport": dict(**FLOW, tol=1e-8, max_iter=40),
     "sinkhorn.alternating_transport": dict(**FLOW, tol=1e-4, max_iter=40),
     "sinkhorn.bridge_step": dict(**FLOW, tol=1e-8),
@@ -120,6 +192,10 @@ CALLS = {
         x=SIZES, curves={"a": 1 / SIZES}, xlim=(0.5, 99.0), ylim=(1e-3, 1.0),
         log="xy", **AXES,
     ),  # fmt: skip
+    "figures.compare_plot": dict(
+        measured={"a": (SIZES, 1 / SIZES, 1 / SIZES)}, predicted={"b": (SIZES, SIZES)},
+        xlim=(0.5, 99.0), ylim=(1e-3, 99.0), log="xy", **AXES,
+    ),
     "figures.explore": dict(
         draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
     ),

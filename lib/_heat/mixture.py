@@ -6,23 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri_exp
+from scipy.special import ndtr
 
 from lib._checks import (
+    LARGEST,
     Array,
     as_float,
-    as_moderate,
     require_count,
     require_finite,
     require_generator,
+    require_moderate,
     require_number,
     require_positive,
     require_weights,
 )
-
-_SQRT_2PI = np.sqrt(2 * np.pi)
-_CLOSE = 1e-13  # relative step of Newton's method after which one more is exact
-_MOST = 500  # bisections alone would need fewer
+from lib._heat.terms import Terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +48,12 @@ class GaussianMixture:
     weights: Array
 
     def __post_init__(self) -> None:
-        means = as_moderate("means", self.means)
+        means = require_moderate("means", self.means)
         if means.ndim != 1 or not means.size:
             raise ValueError(
                 f"means must be a non-empty vector, got shape {means.shape}"
             )
-        variances = as_moderate("variances", self.variances)
+        variances = require_moderate("variances", self.variances)
         if variances.shape != means.shape:
             raise ValueError(
                 f"variances must have shape {means.shape} as means has,"
@@ -64,12 +62,15 @@ class GaussianMixture:
         if not (variances > 0).all():
             raise ValueError(f"variances must be positive, got {variances.min():.3g}")
         weights = require_weights("weights", self.weights, means.size, "means")
-        for name, array in zip(
-            ("means", "variances", "weights"), (means, variances, weights), strict=True
-        ):
-            own = array.copy()
-            own.flags.writeable = False
-            object.__setattr__(self, name, own)
+        own = {"means": means, "variances": variances, "weights": weights}
+        for name, array in own.items():
+            kept = array.copy()
+            kept.flags.writeable = False
+            object.__setattr__(self, name, kept)
+
+    @property
+    def _terms(self) -> Terms:
+        return Terms(self.means, self.variances, self.weights)
 
     @property
     def mean(self) -> float:
@@ -83,11 +84,11 @@ class GaussianMixture:
 
     def pdf(self, x: npt.ArrayLike) -> Array:
         """Density at x, of the shape of x. Raises ValueError as :meth:`score`."""
-        return np.asarray(np.exp(self._logs(_points(x))).sum(axis=0))
+        return np.asarray(np.exp(self._terms.logs(_points(x))).sum(axis=0))
 
     def cdf(self, x: npt.ArrayLike) -> Array:
         """Distribution function at x, of the shape of x; raises as :meth:`score`."""
-        shares = ndtr(self._standard(_points(x)))  # (C, ...)
+        shares = ndtr(self._terms.standard(_points(x)))  # (C, ...)
         return np.asarray(np.tensordot(self.weights, shares, axes=1))
 
     def score(self, x: npt.ArrayLike) -> Array:
@@ -101,12 +102,11 @@ class GaussianMixture:
         all components in their unit that its square leaves the float range.
         """
         points = _points(x)
-        logs = self._logs(points)  # (C, ...)
+        terms = self._terms
+        logs = terms.logs(points)  # (C, ...)
         with np.errstate(over="ignore", invalid="ignore"):
             share = np.exp(logs - logs.max(axis=0))
-            pulls = (
-                -self._standard(points) / self._shaped(self.variances, points) ** 0.5
-            )
+            pulls = -terms.standard(points) / terms.roots(points)
             score = (share * pulls).sum(axis=0) / share.sum(axis=0)
         if not np.isfinite(score).all():
             raise ValueError(
@@ -139,7 +139,7 @@ class GaussianMixture:
         tail = np.where(upper, 1 - levels, levels)  # exact: 1 − p for p ≥ ½
         inner = tail > 0
         found = np.where(upper, np.inf, -np.inf)
-        found[inner] = self._quantile(np.log(tail[inner]), upper[inner])
+        found[inner] = self._terms.quantile(np.log(tail[inner]), upper[inner])
         return found
 
     def heat(self, t: float) -> GaussianMixture:
@@ -151,7 +151,7 @@ class GaussianMixture:
         Raises ValueError for a t that is not finite or leaves no positive variance.
         """
         time = require_number("t", t)
-        if not (self.variances + time > 0).all() or abs(time) > 1e100:
+        if not (self.variances + time > 0).all() or abs(time) > LARGEST:
             raise ValueError(
                 f"t must leave variances from 0 to 1e100, got {t!r} for the least"
                 f" variance {self.variances.min():.3g}"
@@ -171,7 +171,7 @@ class GaussianMixture:
         time = require_number("t", t)
         if time < 0:
             raise ValueError(f"t must not be negative, got {t!r}")
-        s = as_moderate("variance", require_positive("variance", variance))
+        s = require_moderate("variance", require_positive("variance", variance))
         # Halving twice keeps t/s of extreme numbers out of the float range's end.
         with np.errstate(over="ignore"):
             shrink = np.exp(-time / s / 2)
@@ -204,14 +204,12 @@ class GaussianMixture:
             For an x that is not finite or beyond 1e100, or so far in a tail of this
             mixture that the logarithm of its probability leaves the float range.
         """
-        if not isinstance(law, GaussianMixture):
-            raise ValueError(f"law must be a GaussianMixture, got {law!r}")
-        standard = self._standard(_points(x))
-        below, above = self._log_tail(standard), self._log_tail(-standard)
+        standard = self._terms.standard(_points(x))
+        below, above = self._terms.log_tail(standard), self._terms.log_tail(-standard)
         tails = np.minimum(below, above)
         if not np.isfinite(tails).all():
             raise ValueError("x is too far in a tail of the mixture")
-        return law._quantile(tails, above < below)
+        return require_mixture("law", law)._terms.quantile(tails, above < below)
 
     def sample(self, size: int, *, rng: np.random.Generator) -> Array:
         """Independent draws, shape (size,).
@@ -226,56 +224,13 @@ class GaussianMixture:
         spread = np.sqrt(self.variances[component])
         return np.asarray(self.means[component] + spread * noise)
 
-    def _shaped(self, values: Array, x: Array) -> Array:
-        """Values (C,) of the components, ready to meet x along a first axis."""
-        return values.reshape(-1, *[1] * x.ndim)
 
-    def _standard(self, x: Array) -> Array:
-        """(x − μ_c)/√s_c, shape (C, ...)."""
-        roots = self._shaped(np.sqrt(self.variances), x)
-        return np.asarray((x - self._shaped(self.means, x)) / roots)
-
-    def _logs(self, x: Array) -> Array:
-        """Logarithms of the terms of the density, shape (C, ...)."""
-        with np.errstate(over="ignore"):  # a square beyond the range has density 0
-            squares = np.square(self._standard(x))
-        scale = np.log(self.weights / _SQRT_2PI) - np.log(self.variances) / 2
-        return np.asarray(self._shaped(scale, x) - squares / 2)
-
-    def _log_tail(self, standard: Array) -> Array:
-        """Logarithm of the lower tail at standardized points (C, ...)."""
-        logs = log_ndtr(standard) + self._shaped(np.log(self.weights), standard[0])
-        return np.asarray(logsumexp(logs, axis=0))
-
-    def _quantile(self, logs: Array, upper: npt.NDArray[np.bool_]) -> Array:
-        """Where the lower tail, or the upper one, has a probability of that logarithm.
-
-        A Newton step for log F or log(1 − F) that leaves the bracket is replaced by a
-        bisection.
-        """
-        side = np.where(upper, -1.0, 1.0)  # an upper tail is the lower one of −x
-        roots = self._shaped(np.sqrt(self.variances), logs)
-        ends = side * self._shaped(self.means, logs) + roots * ndtri_exp(logs)
-        least = roots.min()
-        slack = 1e-9 * (np.abs(ends).max(axis=0) + least)  # the ends are rounded
-        low, high = ends.min(axis=0) - slack, ends.max(axis=0) + slack
-        y = (low + high) / 2
-        for _ in range(_MOST):
-            tail = self._log_tail(side * self._standard(side * y))
-            slope = logsumexp(self._logs(side * y), axis=0) - tail
-            low, high = np.where(tail < logs, y, low), np.where(tail > logs, y, high)
-            # On a plateau of F the step is infinite or undefined: bisection follows.
-            with np.errstate(over="ignore", invalid="ignore"):
-                newton = y - (tail - logs) * np.exp(-slope)
-            # In the logarithm of the probability, or in the quantile itself.
-            done = np.abs(tail - logs) <= _CLOSE * np.maximum(1, -logs)
-            done |= np.abs(newton - y) <= _CLOSE * (np.abs(y) + least)
-            inside = (newton > low) & (newton < high)
-            y = np.where(inside, newton, np.where(done, y, (low + high) / 2))
-            if done.all():
-                return np.asarray(side * y)
-        raise ArithmeticError("a quantile was not found")
+def require_mixture(name: str, law: GaussianMixture) -> GaussianMixture:
+    """Return ``law``; raise ValueError unless it is a GaussianMixture."""
+    if not isinstance(law, GaussianMixture):
+        raise ValueError(f"{name} must be a GaussianMixture, got {law!r}")
+    return law
 
 
 def _points(x: npt.ArrayLike) -> Array:
-    return as_moderate("x", x)
+    return require_moderate("x", x)

@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
-    Array,
-    as_moderate,
-    require_matrix,
-    require_positive,
-    require_weights,
-)
-from lib._mixture import GaussianMixture
+from lib._checks import Array, require_line, require_positive, require_weights
+from lib._heat.mixture import GaussianMixture, require_mixture
 
 _REACH = 7.5  # standard deviations that the nodes reach to the sides of each mean
 _NODES = 1_000_000  # more would not fit in memory on the way
@@ -50,8 +44,7 @@ def quadrature(mixture: GaussianMixture, spacing: float) -> tuple[Array, Array]:
         For an argument that is no mixture, or a spacing that is not positive, exceeds
         a standard deviation, or makes more than a million nodes.
     """
-    if not isinstance(mixture, GaussianMixture):
-        raise ValueError(f"mixture must be a GaussianMixture, got {mixture!r}")
+    require_mixture("mixture", mixture)
     h = require_positive("spacing", spacing)
     roots = np.sqrt(mixture.variances)  # (C,)
     if h > roots.min():
@@ -98,9 +91,9 @@ def node_density(x: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
         For nodes that are not a finite (N, 1) array of distinct places, or weights
         that are not positive with sum 1.
     """
-    nodes = require_matrix("x", as_moderate("x", x))
-    if nodes.shape[1] != 1 or len(nodes) < 2:
-        raise ValueError(f"x must have shape (N, 1) with N > 1, got {nodes.shape}")
+    nodes = require_line("x", x)
+    if len(nodes) < 2:
+        raise ValueError(f"x must have two nodes or more, got shape {nodes.shape}")
     w = require_weights("weights", weights, len(nodes), "x")
     cells = node_cells(nodes)
     with np.errstate(over="ignore", divide="ignore"):

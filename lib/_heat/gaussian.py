@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, as_moderate, require_gram, require_positive
+from lib._checks import Array, require_gram, require_moderate, require_positive
 from lib._trajectory import Trajectory, step_times
 
 
@@ -38,7 +38,7 @@ def gaussian_slope(variance: npt.ArrayLike, eps: float) -> Array:
         For a variance that is negative, not finite or beyond 1e100, or an eps that is
         not positive.
     """
-    s = as_moderate("variance", variance)
+    s = require_moderate("variance", variance)
     if (s < 0).any():
         raise ValueError(f"variance must not be negative, got {s.min():.3g}")
     return _slope(s, require_positive("eps", eps))
@@ -150,7 +150,7 @@ def _slope(s: Array, eps: float) -> Array:
 
 def _spectrum(name: str, cov: npt.ArrayLike) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors; what rounding left below 0 is 0."""
-    values, vectors = np.linalg.eigh(require_gram(name, as_moderate(name, cov)))
+    values, vectors = np.linalg.eigh(require_gram(name, require_moderate(name, cov)))
     return np.maximum(values, 0), vectors
 
 

@@ -9,14 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
-    Array,
-    as_moderate,
-    require_matrix,
-    require_positive,
-    require_weights,
-)
-from lib._gibbs import GibbsKernel, squared_distances
+from lib._checks import Array, require_positive, require_tokens, require_weights
+from lib._sinkhorn.gibbs import GibbsKernel, squared_distances
 
 _WINDOW = 10  # iterations in which the error must halve: the local rate is ½ or less
 _ROUNDING = 1e-12  # errors below are stopped by rounding
@@ -91,7 +85,7 @@ class SelfTransport:
         """
         if values is None:
             return np.asarray(self.x + self.displacement())
-        values = require_matrix("values", as_moderate("values", values))
+        values = require_tokens("values", values)
         if len(values) != len(self.x):
             raise ValueError(
                 f"values must have {len(self.x)} rows, got shape {values.shape}"
@@ -161,7 +155,7 @@ def checked_problem(
     x: npt.ArrayLike, eps: float, weights: npt.ArrayLike | None, tol: float
 ) -> tuple[Array, float, Array, float]:
     """Tokens, eps, weights and tol after the checks shared by all transports."""
-    tokens = require_matrix("x", as_moderate("x", x))
+    tokens = require_tokens("x", x)
     n = len(tokens)
     if weights is None:
         w = np.full(n, 1 / n)

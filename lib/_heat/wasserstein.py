@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from lib._checks import Array, as_moderate, require_matrix, require_weights
-from lib._mixture import GaussianMixture
+from lib._checks import Array, require_line, require_tokens, require_weights
+from lib._heat.mixture import GaussianMixture, require_mixture
 
 _CROSSED = 1e-9  # weight of crossing tokens that does not matter
 
@@ -62,7 +62,7 @@ def w2_of_pairs(
         weights that are not positive with sum 1.
     """
     tokens, w = _line("x", x, weights)
-    partners = require_matrix("y", as_moderate("y", y))
+    partners = require_tokens("y", y)
     if partners.shape != (len(tokens), 1):
         raise ValueError(
             f"y must have shape {(len(tokens), 1)} as x has, got {partners.shape}"
@@ -106,8 +106,7 @@ def w2_to_law(
         For tokens that are not a finite (n, 1) array, a law that is no mixture, or
         weights that are not positive with sum 1.
     """
-    if not isinstance(law, GaussianMixture):
-        raise ValueError(f"law must be a GaussianMixture, got {law!r}")
+    require_mixture("law", law)
     tokens, w = _line("x", x, weights)
     order = np.argsort(tokens, kind="stable")
     inner = np.minimum(np.cumsum(w[order])[:-1], 1.0)
@@ -129,9 +128,7 @@ def w2_to_law(
 def _line(
     name: str, x: npt.ArrayLike, weights: npt.ArrayLike | None
 ) -> tuple[Array, Array]:
-    tokens = require_matrix(name, as_moderate(name, x))
-    if tokens.shape[1] != 1:
-        raise ValueError(f"{name} must have shape (n, 1), got {tokens.shape}")
+    tokens = require_line(name, x)
     n = len(tokens)
     if weights is None:
         return tokens[:, 0], np.full(n, 1 / n)

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 
 from lib._checks import Array
-from lib._quadrature import SpacingWarning, widest_gap
-from lib._transport import ConvergenceWarning, FrozenFlowWarning, SelfTransport
+from lib._heat.quadrature import SpacingWarning, widest_gap
+from lib._sinkhorn.transport import ConvergenceWarning, FrozenFlowWarning, SelfTransport
 
 #: Widest gap of a quadrature in units of √ε: the error is then e^{−2π²/0.81} = 3e-11.
 WIDEST = 0.9

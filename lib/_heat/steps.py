@@ -6,16 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from lib._checks import (
+    LARGEST,
     Array,
-    as_moderate,
-    require_matrix,
+    require_moderate,
     require_number,
     require_positive,
+    require_tokens,
     require_weights,
 )
-from lib._gibbs import GibbsKernel
-from lib._quadrature import node_cells
-from lib._transport import checked_problem
+from lib._heat.quadrature import node_cells
+from lib._sinkhorn.gibbs import GibbsKernel
+from lib._sinkhorn.transport import checked_problem
 from lib.sinkhorn import self_transport, sinkhorn_attention
 
 _LIGHTEST = 1e-300  # weights below are raised to it
@@ -61,7 +62,7 @@ def softmax_step(
         return np.asarray(tokens + (gibbs.centered - mean))
     with np.errstate(over="ignore", invalid="ignore"):
         scores = tokens @ (tokens / number).T + np.log(w)  # (n, n)
-    if not (np.abs(scores) <= 1e100).all():
+    if not (np.abs(scores) <= LARGEST).all():
         raise ValueError(f"x is too large for eps={eps!r}: a score exceeds 1e100")
     return np.asarray(2 * tokens - sinkhorn_attention(scores, 1) @ tokens)
 
@@ -115,12 +116,12 @@ def surrogate_step(
     Wasserstein gradient flows*, 2024, arXiv:2406.10823.
     """
     theta = require_number("theta", theta)
-    tokens = require_matrix("x", as_moderate("x", x))
+    tokens = require_tokens("x", x)
     own = require_weights("surrogate", surrogate, len(tokens), "x")
     found = self_transport(tokens, eps, weights=own, tol=tol)
     with np.errstate(over="ignore"):
         moved = tokens + theta * found.displacement()
-    return as_moderate("theta times the displacement of x", moved)
+    return require_moderate("theta times the displacement of x", moved)
 
 
 def kl_surrogate(
@@ -154,13 +155,13 @@ def kl_surrogate(
         For tokens that are not a finite matrix, weights that are not positive with sum
         1, a variance that is not positive, or a ρ wider than ν in d > 1.
     """
-    tokens = require_matrix("x", as_moderate("x", x))
+    tokens = require_tokens("x", x)
     n, d = tokens.shape
     w = require_weights("weights", weights, n, "x")
     s = require_positive("variance", variance)
     with np.errstate(over="ignore"):
         potential = ((tokens / np.sqrt(s)) ** 2).sum(axis=1) / 2  # −log ν
-    if not potential.max() < 1e100:
+    if not potential.max() < LARGEST:
         raise ValueError("x is too far from the Gaussian of this variance")
     if w @ potential < d / 2:
         logs, theta = np.log(w) + potential, -1.0
