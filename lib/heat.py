@@ -34,7 +34,6 @@ __all__ = [
     "GaussianMixture",
     "PairedDistance",
     "SpacingWarning",
-    "Trajectory",
     "bridge_flow",
     "euler_flow",
     "gaussian_barycentric",

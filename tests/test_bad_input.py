@@ -180,7 +180,6 @@ CALLS = {
     "heat.w2_of_pairs": dict(x=NODES, y=NODES + 1, weights=MASS),
     "heat.w2_to_law": dict(x=NODES, law=LAW, weights=MASS),
     "heat.PairedDistance": "w2_of_pairs",
-    "heat.Trajectory": "bridge_flow",
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
