@@ -39,6 +39,7 @@ class Row:
     ``reference`` is the answer or computes it, in more digits than float64 has.
     ``needs`` is the distribution that brings the peer, where that may be absent.
     ``limit`` counts the work nobody can avoid, in the units of ``machine_limits``.
+    ``pairs`` is how often both sides are timed; fewer where a side takes seconds.
     ``pieces`` is how many results a call of each side makes; times are per result.
     Where results are ``sampled``, an error is the distance of their mean from the
     reference in standard errors.
@@ -55,6 +56,7 @@ class Row:
     limit: Mapping[str, float] = field(default_factory=dict)
     pieces: tuple[int, int] = (1, 1)
     sampled: bool = False
+    pairs: int = PAIRS
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def measure(
         for side, pieces, each in zip(
             calls,
             row.pieces,
-            interleaved([*calls.values()], PAIRS, clock),
+            interleaved([*calls.values()], row.pairs, clock),
             strict=False,
         )
     }
@@ -157,7 +159,7 @@ def measure(
         ratios = [peer / ours for peer, ours in pairs]
         # The middle 80 %: one block that another program interrupts is no range.
         low, *_, high = quantiles(ratios, n=10, method="inclusive")
-        spread = {"low": low, "high": high, "pairs": PAIRS}
+        spread = {"low": low, "high": high, "pairs": row.pairs}
         result["ratio"] = {"median": median(ratios), **spread}
     else:
         result["note"] = f"peer {row.needs} not installed"

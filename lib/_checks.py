@@ -11,6 +11,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 LARGEST = 1e100
+_LIGHTEST = 1e-300  # the inverse of a smaller weight leaves the float range
 
 
 def _first(bad: npt.NDArray[np.bool_]) -> str:
@@ -59,6 +60,40 @@ def require_moderate(name: str, value: npt.ArrayLike) -> Array:
         raise ValueError(
             f"{name} must not exceed {LARGEST:.0e}, got {np.abs(array).max():.3g}"
         )
+    return array
+
+
+def require_tokens(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as tokens (n, d): a non-empty matrix, finite, at most 1e100."""
+    return require_matrix(name, require_moderate(name, value))
+
+
+def require_line(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as tokens on the line, (n, 1)."""
+    array = require_tokens(name, value)
+    if array.shape[1] != 1:
+        raise ValueError(f"{name} must have shape (n, 1), got {array.shape}")
+    return array
+
+
+def require_weights(name: str, value: npt.ArrayLike, size: int, of: str) -> Array:
+    """Return ``value`` as weights; raise ValueError unless positive with sum 1.
+
+    ``of`` says what the ``size`` weights belong to. The sum may err by 1e-12.
+    """
+    array = require_finite(name, as_float(name, value))
+    if array.shape != (size,):
+        raise ValueError(
+            f"{name} must have shape ({size},) as {of} has, got {array.shape}"
+        )
+    if not (array >= _LIGHTEST).all():
+        raise ValueError(
+            f"{name} must be positive, at least {_LIGHTEST:.0e}, got {array.min():.3g}"
+        )
+    with np.errstate(over="ignore"):
+        excess = array.sum() - 1
+    if not abs(excess) <= 1e-12:
+        raise ValueError(f"{name} must sum to 1, but the sum is 1 + {excess:.3g}")
     return array
 
 

@@ -11,6 +11,7 @@ import inspect
 import pkgutil
 import re
 import signal
+import warnings
 from importlib import import_module
 from numbers import Integral, Number, Real
 
@@ -22,10 +23,12 @@ import lib
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure
+from lib.heat import GaussianMixture, SpacingWarning
 from lib.hierarchical import AttentionLimit, FiniteAttention, ScaleMixture
 from lib.layers import PlainLayer, RMSNorm, ShapedLayer
 from lib.netsor import Program
 from lib.sde import BlockSDE, CovarianceSDE, LinearSDE, ReluSDE, SmoothSDE
+from lib.sinkhorn import ConvergenceWarning, FrozenFlowWarning, self_transport
 
 RNG = np.random.default_rng(0)
 ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
@@ -42,14 +45,21 @@ LIMITS = {
     "block": BlockSDE((CovarianceSDE(0.6, 0.8, 2), ReluSDE(branch=0.6))),
 }  # fmt: skip
 RUN = dict(gram0=GRAM, horizon=0.5, steps=8, paths=2, rng=RNG, every=3, level=1e6)
-TOKENS, Y = np.array([[1.5, 0.4], [0.4, 0.6]]), np.array([-1.0, 0.5, 2.0])
-LIMIT, WIDE = AttentionLimit(TOKENS, 2, 1.5), FiniteAttention(TOKENS, 40, 2, 1.5)
+PAIR, Y = np.array([[1.5, 0.4], [0.4, 0.6]]), np.array([-1.0, 0.5, 2.0])
+LIMIT, WIDE = AttentionLimit(PAIR, 2, 1.5), FiniteAttention(PAIR, 40, 2, 1.5)
 MIXTURE = ScaleMixture(np.arange(1.0, 60.0))
 PROGRAM = Program()
-X1, X2 = (PROGRAM.nonlin(np.tanh, x, bounded=True) for x in PROGRAM.inputs(TOKENS))
+X1, X2 = (PROGRAM.nonlin(np.tanh, x, bounded=True) for x in PROGRAM.inputs(PAIR))
 W1, W2 = PROGRAM.matrix(), PROGRAM.matrix()
 G1, G2 = PROGRAM.matmul(W1, X1), PROGRAM.matmul(W2, X2)
 MANY = dict(size=2, rng=RNG)
+TOKENS, MASS = RNG.standard_normal((5, 2)), np.array([0.1, 0.1, 0.2, 0.2, 0.4])
+NODES = np.array([[-2.0], [-1.0], [0.5], [1.0], [2.0]])
+LAW = GaussianMixture([-2, 2, 3], [1, 2, 3], [0.5, 0.25, 0.25])
+COV = np.array([[1.0, 0.5], [0.5, 2.0]])
+FLOW = {"x": TOKENS, "eps": 0.5, "weights": MASS}
+# What a result may come with; other warnings are errors here.
+DOCUMENTED = (SpacingWarning, ConvergenceWarning, FrozenFlowWarning)
 AXES = {"xlabel": "n", "ylabel": "error"}
 
 
@@ -142,19 +152,19 @@ CALLS = {
     "sde.hitting_probability:strong": dict(
         distance0=SIZES, level=3 * SIZES, branch=1 - 1 / SIZES, tau0=SIZES, heads=1
     ),
-    "architectures.mlp": dict(cov=TOKENS, depth=2),
-    "architectures.rnn": dict(cov=TOKENS),
-    "architectures.cnn": dict(cov=TOKENS, depth=2),
-    "architectures.lstm": dict(cov=TOKENS),
+    "architectures.mlp": dict(cov=PAIR, depth=2),
+    "architectures.rnn": dict(cov=PAIR),
+    "architectures.cnn": dict(cov=PAIR, depth=2),
+    "architectures.lstm": dict(cov=PAIR),
     "architectures.attention": dict(
-        cov=TOKENS, heads=2, score_scale=1.5, bound=9.0, tied=False
+        cov=PAIR, heads=2, score_scale=1.5, bound=9.0, tied=False
     ),
     "architectures.Architecture": "mlp",
     "hierarchical.AttentionLimit": dict(
-        gram=TOKENS, heads=2, score_scale=1.5, tolerance=1e-6, nodes=2**16
+        gram=PAIR, heads=2, score_scale=1.5, tolerance=1e-6, nodes=2**16
     ),
     "hierarchical.FiniteAttention": dict(
-        gram=TOKENS, width=40, heads=2, score_scale=1.5, head_width=20,
+        gram=PAIR, width=40, heads=2, score_scale=1.5, head_width=20,
         output_matrix=True, tolerance=1e-6, nodes=2**16,
     ),
     "hierarchical.ScaleMixture": dict(variances=np.arange(1.0, 9.0)),
@@ -183,7 +193,7 @@ CALLS = {
     "hierarchical.AttentionLimit.kurtosis_constant": dict(self=LIMIT, row=1),
     "hierarchical.AttentionLimit.width_correction": dict(self=LIMIT, y=Y, row=1),
     "hierarchical.finite_width": dict(
-        gram=TOKENS, width=40, heads=2, score_scale=1.5, head_width=20,
+        gram=PAIR, width=40, heads=2, score_scale=1.5, head_width=20,
         output_matrix=True, coordinates=3, **MANY,
     ),
     "hierarchical.experiment": dict(
@@ -199,11 +209,11 @@ CALLS = {
         tokens=3, width=9, heads=2, score_scale=1.5, head_width=4, **MANY
     ),
     "hierarchical.attention_stack": dict(
-        gram=TOKENS, depth=2, heads=2, score_scale=1.5, width=9, skip=0.8, branch=0.6,
+        gram=PAIR, depth=2, heads=2, score_scale=1.5, width=9, skip=0.8, branch=0.6,
         normalize=True, paths=2, rng=RNG,
     ),
     "hierarchical.orthonormal_constant": dict(tokens=4, score_scale=1.5),
-    "netsor.Program.inputs": dict(self=Program(), cov=TOKENS),
+    "netsor.Program.inputs": dict(self=Program(), cov=PAIR),
     "netsor.Program.matrix": dict(self=Program(), var=1.5),
     "netsor.Program.matmul": dict(self=PROGRAM, W=W1, h=X1),
     "netsor.Program.nonlin": dict(self=PROGRAM, f=np.tanh, args=[G1], bounded=True),
@@ -214,6 +224,44 @@ CALLS = {
     "netsor.Vector": "matmul",
     "netsor.Scalar": "dot",
     "netsor.Matrix": "matrix",
+    "sinkhorn.self_transport": dict(**FLOW, tol=1e-8, max_iter=40),
+    "sinkhorn.alternating_transport": dict(**FLOW, tol=1e-4, max_iter=40),
+    "sinkhorn.bridge_step": dict(**FLOW, tol=1e-8),
+    "sinkhorn.gibbs_kernel": dict(x=TOKENS, eps=0.5),
+    "sinkhorn.sinkhorn_attention": dict(scores=SQUARES, iterations=3),
+    "sinkhorn.SelfTransport": "self_transport",
+    "sinkhorn.SelfTransport.barycentric": dict(
+        self=self_transport(TOKENS, 0.5), values=TOKENS
+    ),
+    "heat.GaussianMixture": dict(means=SIZES, variances=SIZES, weights=MASS),
+    "heat.GaussianMixture.pdf": dict(self=LAW, x=ROWS),
+    "heat.GaussianMixture.cdf": dict(self=LAW, x=ROWS),
+    "heat.GaussianMixture.score": dict(self=LAW, x=ROWS),
+    "heat.GaussianMixture.ppf": dict(self=LAW, p=MASS),
+    "heat.GaussianMixture.heat": dict(self=LAW, t=0.5),
+    "heat.GaussianMixture.ornstein_uhlenbeck": dict(self=LAW, t=0.5, variance=1.5),
+    "heat.GaussianMixture.transport": dict(self=LAW, x=ROWS, law=LAW),
+    "heat.GaussianMixture.sample": dict(self=LAW, size=4, rng=RNG),
+    "heat.quadrature": dict(mixture=LAW, spacing=0.25),
+    "heat.node_density": dict(x=NODES, weights=MASS),
+    "heat.bridge_flow": dict(**FLOW, steps=2, backward=False, tol=1e-8),
+    "heat.ornstein_uhlenbeck_flow": dict(
+        **FLOW, steps=2, variance=1.5, splitting="lie", tol=1e-8
+    ),
+    "heat.euler_flow": dict(x=NODES, eps=0.5, steps=2, law=LAW),
+    "heat.softmax_step": dict(**FLOW, kernel="dot"),
+    "heat.softmax_step:distance": dict(**FLOW, kernel="distance"),
+    "heat.surrogate_step": dict(
+        x=TOKENS, eps=0.5, surrogate=MASS, theta=0.5, tol=1e-8
+    ),
+    "heat.kl_surrogate": dict(x=NODES, weights=MASS, variance=1.5),
+    "heat.gaussian_slope": dict(variance=SIZES, eps=0.5),
+    "heat.gaussian_barycentric": dict(cov=COV, eps=0.5),
+    "heat.gaussian_flow": dict(cov=COV, eps=0.5, steps=2),
+    "heat.gaussian_w2": dict(cov=COV, other=np.eye(2)),
+    "heat.w2_of_pairs": dict(x=NODES, y=NODES + 1, weights=MASS),
+    "heat.w2_to_law": dict(x=NODES, law=LAW, weights=MASS),
+    "heat.PairedDistance": "w2_of_pairs",
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
@@ -381,7 +429,10 @@ def finite_result(call, arguments):
         placed += several if isinstance(several, list) else [several]
     named = {k: v for k, v in arguments.items() if k not in {*ahead, *starred}}
     try:
-        result = function(*placed, **named)
+        with warnings.catch_warnings():
+            for category in DOCUMENTED:
+                warnings.simplefilter("ignore", category)
+            result = function(*placed, **named)
     except DataUnavailable as error:
         pytest.skip(str(error))
     for leaf in map(np.asarray, leaves(result)):

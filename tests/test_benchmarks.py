@@ -67,9 +67,11 @@ def test_rows_are_told_apart():
 def test_both_sides_agree_with_the_reference(row):
     found = harness.errors(row)
     assert "ours" in found and ("peer" in found or row.needs)
-    assert max(found.values()) <= row.accuracy
-    estimated = row.error is not harness.relative_error  # a density from draws
-    assert row.accuracy <= (5 if row.sampled else 0.05 if estimated else 1e-12)
+    # Samples miss by standard errors; a row with a measure of error of its own says
+    # in it what it compares: a given error, or a density from draws.
+    own = row.error is not harness.relative_error
+    most = 5 if row.sampled else 0.05 if own else 1e-12
+    assert max(found.values()) <= row.accuracy <= most and row.pairs >= 5
     assert not row.limit or _machine.least_time(row.limit, UNITS)["seconds"] > 0
 
 

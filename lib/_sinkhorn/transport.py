@@ -1,0 +1,218 @@
+"""Scaling iterations of same-marginal entropic transport, and their result."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from lib._checks import Array, require_positive, require_tokens, require_weights
+from lib._sinkhorn.gibbs import GibbsKernel, squared_distances
+
+_WINDOW = 10  # iterations in which the error must halve: the local rate is ½ or less
+_ROUNDING = 1e-12  # errors below are stopped by rounding
+_SOME = 64  # tokens that a warning looks at
+_OWN = 0.9  # attention to its own place from which a token counts as frozen
+
+
+class ConvergenceWarning(UserWarning):
+    """An iteration stopped before its marginal error fell to the tolerance."""
+
+
+class FrozenFlowWarning(UserWarning):
+    """Most tokens attend to hardly more than themselves: steps hardly move them."""
+
+
+@dataclass(frozen=True, eq=False)
+class SelfTransport:
+    r"""An entropic transport of weighted tokens to themselves.
+
+    The plan is :math:`\pi_{ij} = w_i u_i K_{ij} v_j w_j`, with u = v where the
+    iteration is symmetric.
+
+    Attributes
+    ----------
+    x : ndarray, shape (n, d)
+        Tokens.
+    eps : float
+        Regularization.
+    weights : ndarray, shape (n,)
+        Their weights w.
+    left, right : ndarray, shape (n,)
+        The scalings u and v.
+    iterations : int
+        Number of updates of the scalings.
+    error : float
+        L1 marginal error :math:`\sum_i |\sum_j \pi_{ij} - w_i|`, largest of both sides.
+    converged : bool
+        Whether that error is at most the tolerance.
+    frozen : bool
+        Whether tokens with more than half of the weight pay more than 0.9 of their
+        attention to their own place; never if all tokens are at one place.
+    """
+
+    x: Array
+    eps: float
+    weights: Array
+    left: Array
+    right: Array
+    iterations: int
+    error: float
+    converged: bool
+    frozen: bool
+    _kernel: GibbsKernel = field(repr=False)
+    _received: Array = field(repr=False)  # K(wv)
+
+    def plan(self) -> Array:
+        """The plan π, shape (n, n): mass 1, marginals the weights."""
+        plan = np.empty((len(self.x), len(self.x)))
+        for rows, block in self._kernel.blocks():
+            plan[rows] = block * (self.weights * self.right)
+            plan[rows] *= (self.weights * self.left)[rows, None]
+        return plan
+
+    def barycentric(self, values: npt.ArrayLike | None = None) -> Array:
+        r"""Barycentric projection :math:`B(x_i) = \sum_j P_{ij} x_j`, shape (n, d).
+
+        P is the plan with rows normalized to sum 1, converged or not. With ``values``
+        of shape (n, k) these are averaged in place of the tokens: a conditional
+        expectation.
+
+        Raises ValueError for values that are not a finite matrix with n rows.
+        """
+        if values is None:
+            return np.asarray(self.x + self.displacement())
+        values = require_tokens("values", values)
+        if len(values) != len(self.x):
+            raise ValueError(
+                f"values must have {len(self.x)} rows, got shape {values.shape}"
+            )
+        return self._average(values)
+
+    def displacement(self) -> Array:
+        """B(x) − x, shape (n, d), where differences of large numbers cancel early."""
+        centered = self._kernel.centered
+        return np.asarray(self._average(centered) - centered)
+
+    def effective_neighbors(self) -> Array:
+        r"""Effective number of neighbors :math:`1 / \sum_j P_{ij}^2`, shape (n,).
+
+        From 1, where a token sees itself only, to n.
+        """
+        mass = self.weights * self.right
+        squares = np.empty(len(mass))
+        for rows, block in self._kernel.blocks():
+            shares = block * mass
+            shares /= shares.sum(axis=1, keepdims=True)
+            squares[rows] = np.einsum("ij,ij->i", shares, shares)
+        return 1 / squares
+
+    def _average(self, values: Array) -> Array:
+        mass = self.weights * self.right
+        return (self._kernel @ (mass[:, None] * values)) / self._received[:, None]
+
+
+# u, v, K(wv), the number of updates and the error.
+Scalings = tuple[Array, Array, Array, int, float]
+
+
+def symmetric_scaling(
+    kernel: GibbsKernel, w: Array, tol: float, max_iter: int = 500
+) -> Scalings:
+    """Iterate u ← √(u / K(wu)) until Σ w|u K(wu) − 1| ≤ tol, or it stops falling."""
+    u = w**0
+    errors: list[float] = []
+    while True:
+        received = kernel @ (w * u)
+        errors.append(float((w * abs(u * received - 1)).sum()))
+        stalled = len(errors) > _WINDOW and errors[-1] > errors[-1 - _WINDOW] / 2
+        if errors[-1] <= tol or stalled or len(errors) > max_iter:
+            return u, u, received, len(errors) - 1, errors[-1]
+        u = (u / received) ** 0.5
+
+
+def alternating_scaling(
+    kernel: GibbsKernel, w: Array, tol: float, max_iter: int
+) -> Scalings:
+    """Iterate u ← 1 / K(wv), v ← 1 / K(wu) until Σ w|u K(wv) − 1| ≤ tol."""
+    u = v = w**0
+    iterations = 0
+    while True:
+        received = kernel @ (w * v)
+        # The columns are exact once v is updated: all of the error is in the rows.
+        error = float((w * abs(u * received - 1)).sum())
+        if error <= tol or iterations == max_iter:
+            return u, v, received, iterations, error
+        u = 1 / received
+        v = 1 / (kernel @ (w * u))
+        iterations += 1
+
+
+def checked_problem(
+    x: npt.ArrayLike, eps: float, weights: npt.ArrayLike | None, tol: float
+) -> tuple[Array, float, Array, float]:
+    """Tokens, eps, weights and tol after the checks shared by all transports."""
+    tokens = require_tokens("x", x)
+    n = len(tokens)
+    if weights is None:
+        w = np.full(n, 1 / n)
+    else:
+        w = require_weights("weights", weights, n, "x")
+    return tokens, require_positive("eps", eps), w, require_positive("tol", tol)
+
+
+def transport(
+    x: Array, eps: float, w: Array, tol: float, scale: Callable[..., Scalings]
+) -> SelfTransport:
+    """Solve by ``scale(kernel, w, tol)``, without warnings."""
+    kernel = GibbsKernel(x, eps)
+    u, v, received, iterations, error = scale(kernel, w, tol)
+    frozen = _is_frozen(x, w, w * v, received)
+    return SelfTransport(
+        x, eps, w, u, v, iterations, error, error <= tol, frozen, kernel, received
+    )
+
+
+def _is_frozen(x: Array, w: Array, mass: Array, received: Array) -> bool:
+    """Whether most tokens attend to their own place; copies of a token share one."""
+    # Copies have the same sum, so that one number per token brings them together.
+    order = np.argsort((x * np.cos(np.arange(x.shape[1]))).sum(axis=1))
+    new = (x[order[1:]] != x[order[:-1]]).any(axis=1)  # (n - 1,)
+    if not new.any():
+        return False
+    place = np.empty(len(x), dtype=np.int64)
+    place[order] = np.concatenate([[0], np.cumsum(new)])
+    own = np.bincount(place, mass)[place] / received
+    return bool(w[own > _OWN].sum() > 0.5)
+
+
+def warn(found: SelfTransport) -> None:
+    """Warn whoever called the caller of a result that did not converge or is frozen."""
+    if not found.converged:
+        rounding = found.error < _ROUNDING
+        reason = "tol is below what rounding allows" if rounding else "raise max_iter"
+        warnings.warn(
+            f"the marginal error is {found.error:.1e} after {found.iterations}"
+            f" iterations and not at most tol: {reason}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if found.frozen:
+        warnings.warn(
+            f"at eps={found.eps:.3g} most tokens attend to hardly more than themselves"
+            f" and do not follow a density; their squared distance to the nearest other"
+            f" token is about {_nearest(found.x):.3g}, and eps should be of that order",
+            FrozenFlowWarning,
+            stacklevel=3,
+        )
+
+
+def _nearest(x: Array) -> float:
+    """Median of the squared distance to the nearest other place, over some tokens."""
+    some = x[:: max(1, len(x) // _SOME)]
+    squares = squared_distances(some, x)
+    squares[squares == 0] = np.inf
+    return float(np.median(squares.min(axis=1)))
