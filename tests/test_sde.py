@@ -11,7 +11,8 @@ import pytest
 from scipy.special import digamma, polygamma
 from scipy.stats import ks_1samp, ks_2samp, norm
 
-from lib import _march, _wishart
+from lib import _wishart
+from lib._sde import march as _march
 from lib.attention import shaped_attention
 from lib.claims import convergence_order
 from lib.gram import ShapedLayer

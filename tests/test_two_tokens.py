@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import erf
 from scipy.stats import ks_1samp, ks_2samp, norm
 
-from lib import _two_tokens
+from lib._sde import two_tokens as _two_tokens
 from lib.sde import (
     CovarianceSDE,
     explosion_probability,
