@@ -8,6 +8,7 @@ from scipy import integrate, stats
 from scipy.special import expit, logsumexp, ndtr
 
 from lib import hierarchical
+from lib._hierarchical import heads as _heads
 from lib._hierarchical import nodes as _nodes
 from lib.attention import softmax
 from lib.hierarchical import (
@@ -654,3 +655,16 @@ def test_bad_input_is_named(call, error, message):
 
 def test_the_facade_names_what_it_has():
     assert all(hasattr(hierarchical, name) for name in hierarchical.__all__)
+
+
+def test_roots_do_not_depend_on_the_basis_of_an_eigenspace():
+    """Another basis of equal eigenvalues, as another processor finds it."""
+    turn = np.linalg.qr(rng().normal(size=(5, 5)))[0]
+    columns = np.hstack([2 * np.eye(8)[:, :5] @ turn, np.eye(8)[:, 5:] * 0.5])
+    settled = _heads.settled(columns)
+    expected = np.hstack([2 * np.eye(8)[:, :5], np.eye(8)[:, 5:] * 0.5])
+    assert np.abs(settled - expected).max() < 1e-14
+    low = rng().normal(size=(6, 3))
+    assert (
+        np.abs(_heads.settled(low) @ _heads.settled(low).T - low @ low.T).max() < 1e-14
+    )

@@ -24,6 +24,7 @@ from lib._hierarchical.widths import Layer
 from lib.attention import softmax
 
 _CELLS = 2**20  # scores that are held at a time
+_EQUAL = 1e-9  # norms that differ by less, relative to the largest, count as equal
 _RANK = 1e-13  # eigenvalues below this share of the trace count as zero
 
 Nodes = list[tuple[Array, Array]]  # replicates of nodes and weights
@@ -91,7 +92,25 @@ def root(gram: Array) -> Array:
     values, vectors = np.linalg.eigh(gram)
     kept = values > _RANK * max(np.trace(gram), 0)
     kept[-1] = True
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0)))[:, kept][:, ::-1])
+    return settled((vectors * np.sqrt(np.maximum(values, 0)))[:, kept][:, ::-1])
+
+
+def settled(columns: Array) -> Array:
+    """The same columns, by falling norm, with signs and equal norms settled.
+
+    Eigenvectors of one eigenvalue are any basis of their space, another one on another
+    processor. A rotation among columns of equal norm makes them lower triangular with
+    a positive diagonal, and leaves the Gram matrix of the rows as it is.
+    """
+    found = columns.copy()
+    norms = np.linalg.norm(columns, axis=0)
+    gaps = np.abs(np.diff(norms)) > _EQUAL * norms.max(initial=0)
+    for part in np.split(np.arange(norms.size), np.flatnonzero(gaps) + 1):
+        if part.size:
+            upper: Array = np.asarray(np.linalg.qr(columns[:, part].T, mode="r"))
+            signs = np.where(np.diagonal(upper) < 0, -1.0, 1.0)
+            found[:, part] = (upper * signs[:, None]).T
+    return found
 
 
 def row_of(gram: Array, row: int, score_scale: float) -> Row:
@@ -100,7 +119,7 @@ def row_of(gram: Array, row: int, score_scale: float) -> Row:
     centered = whole - whole.mean(axis=0)  # J C
     values, vectors = np.linalg.eigh(centered.T @ centered)
     scale = float(score_scale * np.sqrt(max(gram[row, row], 0.0)))
-    logits = centered @ vectors[:, ::-1]
+    logits = settled(centered @ vectors[:, ::-1])
     # Directions that rounding makes, and those that leave the softmax uniform.
     felt = scale * np.ptp(logits, axis=0) > 1e-17
     kept = felt & (values[::-1] > _RANK * max(np.trace(gram), 0))

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from lib._checks import Array
 from lib._hierarchical import nodes as _nodes
+from lib._hierarchical.heads import settled
 from lib._netsor.program import DOT, FUNCTION, INPUT, PRODUCT, Line, apply
 
 _BLOCK = 2**14  # draws held at a time, few enough for the cache of a processor
@@ -51,7 +52,7 @@ class _Family:
         places = [self.members.index(number) for number in numbers]
         matrix = np.array(self.covariance)[np.ix_(places, places)]
         values, vectors = np.linalg.eigh(matrix)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
+        return settled((vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1])
 
 
 class Limit:
