@@ -39,6 +39,8 @@ class Row:
     ``reference`` is the answer or computes it, in more digits than float64 has.
     ``needs`` is the distribution that brings the peer, where that may be absent.
     ``limit`` counts the work nobody can avoid, in the units of ``machine_limits``.
+    A peer that would take minutes does the share ``peer_share`` of the work, and its
+    seconds are divided by it.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Row:
     error: Callable[[Any, Any], float] = relative_error
     accuracy: float = 1e-14
     limit: Mapping[str, float] = field(default_factory=dict)
+    peer_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,8 @@ def measure(
     wrong = errors(row)  # these calls also import, compile and fill caches
     calls = sides(row)
     times = dict(zip(calls, interleaved([*calls.values()], PAIRS, clock), strict=True))
+    if "peer" in times:
+        times["peer"] = [each / row.peer_share for each in times["peer"]]
     result: Result = {"name": row.name, "peer_name": row.peer_name}
     result["accuracy"] = row.accuracy
     for side, each in times.items():

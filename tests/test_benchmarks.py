@@ -67,7 +67,8 @@ def test_rows_are_told_apart():
 def test_both_sides_agree_with_the_reference(row):
     found = harness.errors(row)
     assert "ours" in found and ("peer" in found or row.needs)
-    assert max(found.values()) <= row.accuracy <= 1e-12
+    # Rounding only, but where two methods are compared at one error of the method.
+    assert max(found.values()) <= row.accuracy <= 1e-6
     assert not row.limit or _machine.least_time(row.limit, UNITS)["seconds"] > 0
 
 
@@ -116,6 +117,13 @@ def test_a_wrong_side_is_no_row():
             row = toy(record, **{side: record.call("C", 1.0, wrong)})
             with pytest.raises(harness.BenchmarkError, match="a toy: the error of"):
                 harness.measure(row, UNITS, record.clock)
+
+
+def test_a_peer_that_does_a_share_is_charged_for_all():
+    record = Recorder()
+    row = toy(record, peer_share=0.125)
+    result = harness.measure(row, UNITS, record.clock)
+    assert result["peer"]["seconds"] == 24 and result["ratio"]["median"] == 24
 
 
 def test_an_absent_peer_is_said_and_ours_is_still_measured():
