@@ -54,8 +54,8 @@ import: environment  ## bring cells edited in JupyterLab back: make import NB=ch
 lab: environment  ## open the notebooks in JupyterLab
 	@cd chapters && ../$(BIN)/jupyter lab
 
-reseed: environment  ## run every claim under N fresh seeds (20)
-	@$(BIN)/python -m tools.reseed $(N)
+reseed: environment  ## run every claim under N fresh seeds (20), of one PAGE or all
+	@$(BIN)/python -m tools.reseed $(N) $(if $(PAGE),--page $(PAGE))
 
 bench: environment site  ## measure lib beside its peers and the limits of this machine
 	@$(BIN)/python -m benchmarks

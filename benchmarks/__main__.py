@@ -11,7 +11,15 @@ from pathlib import Path
 from benchmarks import _machine, _paint
 from benchmarks._machine import BenchmarkError
 from benchmarks._timing import duration
-from benchmarks.harness import Growth, Result, Row, collect, measure, measure_growth
+from benchmarks.harness import (
+    Growth,
+    Result,
+    Row,
+    collect,
+    error_text,
+    measure,
+    measure_growth,
+)
 from tools.notebooks import replace, today
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
@@ -62,10 +70,10 @@ def table(results: Result) -> Iterator[str]:
         cells = ("", "", "", "")
         if peer:
             spread = f"{ratio['low']:.3g}–{ratio['high']:.3g}"
-            error = f"{peer['error']:.0e}"
+            error = error_text(row, "peer")
             cells = (duration(peer["seconds"]), f"{ratio['median']:.3g}", spread, error)
         time, *comparison, error = cells
-        own = f"{ours['error']:.0e}"
+        own = error_text(row, "ours")
         yield HEAD.format(
             row["name"], duration(ours["seconds"]), time, *comparison, own, error, over
         )

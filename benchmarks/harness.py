@@ -39,8 +39,9 @@ class Row:
     ``reference`` is the answer or computes it, in more digits than float64 has.
     ``needs`` is the distribution that brings the peer, where that may be absent.
     ``limit`` counts the work nobody can avoid, in the units of ``machine_limits``.
-    A peer that would take minutes does the share ``peer_share`` of the work, and its
-    seconds are divided by it.
+    ``pieces`` is how many results a call of each side makes; times are per result.
+    Where results are ``sampled``, an error is the distance of their mean from the
+    reference in standard errors.
     """
 
     name: str
@@ -52,7 +53,8 @@ class Row:
     error: Callable[[Any, Any], float] = relative_error
     accuracy: float = 1e-14
     limit: Mapping[str, float] = field(default_factory=dict)
-    peer_share: float = 1.0
+    pieces: tuple[float, float] = (1, 1)
+    sampled: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,12 @@ def by_jax(function: Callable[[Any], Any], argument: npt.ArrayLike) -> Call:
     return lambda: np.asarray(compiled()())  # asarray waits for the result
 
 
+def error_text(result: Result, side: str) -> str:
+    """Error of a side of a measured row: relative, or in standard errors."""
+    error = result[side]["error"]
+    return f"{error:.1f} s.e." if result.get("sampled") else f"{error:.0e}"
+
+
 def sides(row: Row) -> dict[str, Call]:
     """The sides of a row that can run here: ours, and the peer where it is present."""
     absent = row.needs is not None and installed(row.needs) is None
@@ -129,11 +137,19 @@ def measure(
     """Check and time one row; the ratio is peer over ours, above 1 where we win."""
     wrong = errors(row)  # these calls also import, compile and fill caches
     calls = sides(row)
-    times = dict(zip(calls, interleaved([*calls.values()], PAIRS, clock), strict=True))
-    if "peer" in times:
-        times["peer"] = [each / row.peer_share for each in times["peer"]]
+    times = {
+        side: [seconds / pieces for seconds in each]
+        for side, pieces, each in zip(
+            calls,
+            row.pieces,
+            interleaved([*calls.values()], PAIRS, clock),
+            strict=False,
+        )
+    }
     result: Result = {"name": row.name, "peer_name": row.peer_name}
     result["accuracy"] = row.accuracy
+    if row.sampled:
+        result["sampled"] = True
     for side, each in times.items():
         result[side] = {"seconds": median(each), "error": wrong[side]}
     if "peer" in times:

@@ -1,4 +1,4 @@
-"""Rows of lib.sphere: the field, and the flow by steps of different orders."""
+"""Rows of lib.sphere: the field, and the time to merge beside an integrator."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.integrate import quad, solve_ivp
 
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
 from lib._checks import Array
-from lib.sphere import attention_field, uniform_tokens
+from lib.sphere import attention_field, equiangular_time, uniform_tokens
 
 BETA, SAMPLE = 2.0, 50
+N, GAP = 32, 1e-3
+BETAS = np.linspace(0.1, 9, 300)
 
 
 @cache
@@ -58,6 +61,42 @@ def field_row(name: str, x: Array) -> Row:
     )
 
 
+def by_events() -> Array:
+    """One integration for each β, stopped by an event: as precise as is needed here."""
+    times = np.empty(BETAS.size)
+    for i, beta in enumerate(BETAS):
+
+        def slope(_: float, rho: Array, b: float = beta) -> Array:
+            weight = np.exp(b * (1 - rho)) + N - 1
+            return np.asarray(2 * (1 - rho) * ((N - 1) * rho + 1) / weight)
+
+        def reached(_: float, rho: Array) -> float:
+            return float(rho[0] - 1 + GAP)
+
+        reached.terminal = True  # type: ignore[attr-defined]
+        run = solve_ivp(
+            slope, (0, 1e4), [0.0], "DOP853", events=reached, rtol=2e-8, atol=1e-9
+        )
+        times[i] = run.t_events[0][0]
+    return times
+
+
+def exact_times() -> Any:
+    """The time as an integral over log((1 + (n − 1)ρ)/(1 − ρ)), which moves evenly."""
+
+    def at(u: float, beta: float) -> float:
+        gap = N / (np.exp(u) + N - 1)
+        return float((np.exp(beta * gap) + N - 1) / (2 * N))
+
+    end = np.log((N - (N - 1) * GAP) / GAP)
+    return [quad(at, 0, end, args=(beta,), epsrel=1e-12, epsabs=0)[0] for beta in BETAS]
+
+
+def largest_relative(times: Array, reference: Array) -> float:
+    """Largest relative error of a time."""
+    return float(np.abs(times / reference - 1).max())
+
+
 def field_call(n: int) -> Call:
     """A call whose time grows with the number of pairs."""
     return partial(attention_field, tokens(n, 3), BETA)
@@ -67,6 +106,16 @@ ROWS: list[Row | Growth] = [
     field_row("64 tokens, d = 3", tokens(64, 3)),
     field_row("4096 tokens, d = 3", tokens(4096, 3)),
     field_row("256 systems of 32 tokens, d = 128", tokens(32, 128, 256)),
+    Row(
+        name="times to merge at 300 β",
+        ours=lambda: equiangular_time(N, BETAS, GAP),
+        peer=by_events,
+        peer_name="scipy DOP853 with an event for each β",
+        reference=exact_times,
+        error=largest_relative,
+        accuracy=1e-6,
+        limit={"exp": 5 * BETAS.size},
+    ),
     Growth(
         name="attention field on the sphere, in the number of tokens",
         sizes=(512, 1024, 2048, 3072, 4096),

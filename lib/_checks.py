@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
+LARGEST = 1e100
+
 
 def _first(bad: npt.NDArray[np.bool_]) -> str:
     """Index of the first offending entry as it would be typed, '' for a scalar."""
@@ -43,6 +45,19 @@ def require_finite(name: str, array: Array, *, masked: bool = False) -> Array:
         allowed = "finite or -inf" if masked else "finite"
         raise ValueError(
             f"{name} must be {allowed}, but {name}{_first(bad)} is {array[bad][0]}"
+        )
+    return array
+
+
+def require_moderate(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as a finite float array; ValueError beyond 1e100.
+
+    Products of a few larger numbers overflow.
+    """
+    array = require_finite(name, as_float(name, value))
+    if array.size and np.abs(array).max() > LARGEST:
+        raise ValueError(
+            f"{name} must not exceed {LARGEST:.0e}, got {np.abs(array).max():.3g}"
         )
     return array
 
@@ -92,6 +107,14 @@ def require_number(name: str, value: float) -> float:
     return number
 
 
+def require_within(name: str, value: float, least: float, most: float) -> float:
+    """Return ``value`` as a float; raise ValueError unless least ≤ value ≤ most."""
+    number = _number(value)
+    if isinstance(value, bool) or not least <= number <= most:
+        raise ValueError(f"{name} must be from {least:g} to {most:g}, got {value!r}")
+    return number
+
+
 def require_gram(name: str, array: Array) -> Array:
     """Return ``array``; raise ValueError unless it is symmetric and semidefinite.
 
@@ -125,7 +148,7 @@ def require_count(
 
 
 def require_flag(name: str, value: bool) -> bool:
-    """Return ``value`` as a bool; raise ValueError unless it is True or False."""
+    """Return ``value``; raise ValueError unless it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return bool(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from lib._checks import Array
 
@@ -25,3 +26,8 @@ class Trajectory:
     times: Array
     states: Array
     stopped: Array | None = None
+
+    @property
+    def stopped_share(self) -> float:
+        """Share of the paths that were stopped."""
+        return 0.0 if self.stopped is None else float((self.stopped < inf).mean())

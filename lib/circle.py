@@ -24,30 +24,16 @@ import numpy as np
 import numpy.typing as npt
 
 from lib._checks import Array, require_count, require_flag, require_positive
-from lib._flow import StepCheck, saved_times
-from lib._growth import fastest_mode, growth_rate
-from lib._series import (
-    Complex,
-    Kernel,
-    as_angles,
-    circle_points,
-    fourier_sums,
-    fourier_values,
-)
+from lib._circle.growth import fastest_mode, growth_rate
+from lib._circle.laws import moments, points, wasserstein_distance
+from lib._circle.series import Complex, Kernel, as_angles, circle_points, fourier_values
+from lib._sphere.flow import StepCheck, saved_times
 from lib._trajectory import Trajectory
 
 __all__ = [
-    "HiddenDriftWarning",
-    "Trajectory",
-    "attention_field",
-    "fastest_mode",
-    "growth_rate",
-    "moments",
-    "partition_function",
-    "points",
-    "simulate",
-    "wasserstein_distance",
-]
+    "HiddenDriftWarning", "attention_field", "fastest_mode", "growth_rate", "moments",
+    "partition_function", "points", "simulate", "wasserstein_distance",
+]  # fmt: skip
 
 
 class HiddenDriftWarning(UserWarning):
@@ -61,7 +47,7 @@ def attention_field(theta: npt.ArrayLike, beta: float, normalize: bool = True) -
     :math:`e^{-|\beta|} Z_\mu` and its derivative. A warning says where this hides a
     drift: at β > 14 where clusters are so far apart that the kernel between them is
     below a thousand times the rounding, at β < 0 where all speeds are. Such drifts can
-    be had from :func:`lib.coalescence.coalesce`.
+    be had from :func:`lib.sphere.coalesce`.
 
     Parameters
     ----------
@@ -97,7 +83,7 @@ def attention_field(theta: npt.ArrayLike, beta: float, normalize: bool = True) -
     if _hides_drift(z, velocity, beta, float(floor.max())):
         warnings.warn(
             f"rounding of {floor.max():.0e} hides how clusters move at beta={beta!r};"
-            " lib.coalescence follows such drifts",
+            " lib.sphere.coalesce follows such drifts",
             HiddenDriftWarning,
             stacklevel=2,
         )
@@ -207,79 +193,6 @@ def simulate(
             saved.append(x)
     states = np.stack(saved).reshape(-1, *angles.shape)
     return Trajectory(saved_times(h, steps, save_every), states)
-
-
-def moments(theta: npt.ArrayLike, modes: int) -> Complex:
-    r"""Fourier moments :math:`c_k = \tfrac1n \sum_j e^{-\mathrm ik\theta_j}`, k from 0.
-
-    Parameters
-    ----------
-    theta : array_like, shape (..., n)
-        Angles.
-    modes : int
-        Largest k, at most 100,000.
-
-    Returns
-    -------
-    complex ndarray, shape (..., modes + 1)
-        The modulus of :math:`c_1` is the order parameter r.
-
-    Raises
-    ------
-    ValueError
-        For angles that are not finite, or modes below 1.
-    """
-    angles = as_angles("theta", theta)
-    require_count("modes", modes, most=10**5)
-    flat = angles.reshape(-1, angles.shape[-1])
-    sums = fourier_sums(circle_points(flat), modes) / angles.shape[-1]
-    return np.reshape(sums, (*angles.shape[:-1], modes + 1))
-
-
-def points(theta: npt.ArrayLike) -> Array:
-    """Tokens (cos θ, sin θ), shape (..., n, 2), for :mod:`lib.sphere`.
-
-    Raises ValueError for angles that are not finite.
-    """
-    angles = as_angles("theta", theta)
-    return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-
-
-def wasserstein_distance(theta: npt.ArrayLike, other: npt.ArrayLike) -> float:
-    r"""Wasserstein distance :math:`W_1` of two sets of tokens along the circle.
-
-    With the distribution functions F and G from any origin, it is
-    :math:`\min_a \int_0^{2\pi} |F - G - a|\,\mathrm d\theta`; the best a is a median.
-
-    Parameters
-    ----------
-    theta, other : array_like, shape (n,), (m,)
-        Angles of equal weights.
-
-    Returns
-    -------
-    float
-        Mean length of arc, at most π.
-
-    Raises
-    ------
-    ValueError
-        For arrays that are not lists of finite angles.
-    """
-    sides = [as_angles("theta", theta), as_angles("other", other)]
-    for name, side in zip(("theta", "other"), sides, strict=True):
-        if side.ndim != 1:
-            raise ValueError(f"{name} must be a list of angles, got {side.shape}")
-    places = np.concatenate([np.angle(circle_points(side)) for side in sides])
-    jumps = np.repeat([1 / sides[0].size, -1 / sides[1].size], [s.size for s in sides])
-    order = np.argsort(places)
-    places = places[order]
-    lengths = np.diff(places, append=places[0] + 2 * np.pi)
-    difference = np.cumsum(jumps[order])  # F − G after each jump
-    rank = np.argsort(difference)
-    half = np.searchsorted(np.cumsum(lengths[rank]), np.pi)
-    median = difference[rank[min(int(half), rank.size - 1)]]
-    return float(np.sum(lengths * np.abs(difference - median)))
 
 
 def _hides_drift(z: Complex, velocity: Array, beta: float, floor: float) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, as_float, require_count, require_finite
+from lib._checks import Array, as_float, require_count, require_finite, require_flag
 
 #: Environment variable holding the offset that :func:`generator` adds, 0 by default.
 SEED_OFFSET = "ATTENTION_LIMIT_SEED_OFFSET"
@@ -158,8 +158,7 @@ def verify(
     if values.size == 0:
         raise ValueError(f"measured is empty for the claim {claim!r}")
     noise = _standard_error(stderr)
-    if not isinstance(refuted, bool | np.bool_):
-        raise ValueError(f"refuted must be True or False, got {refuted!r}")
+    refuted = require_flag("refuted", refuted)
     if not isinstance(statement, str | None):
         raise ValueError(f"statement must be a label, got {statement!r}")
     values, target, noise = _of_one_shape(values, target, noise)

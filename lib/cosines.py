@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from lib import _layers, sphere
+from lib import sphere
 from lib._checks import (
     Array,
     as_float,
@@ -28,18 +28,11 @@ from lib._checks import (
     require_positive,
     require_square,
 )
-from lib._flow import unit
-from lib._heads import IDENTITY, attend
+from lib._sphere.flow import unit
+from lib._sphere.heads import IDENTITY, attend
 from lib._trajectory import Trajectory
 
-__all__ = [
-    "Trajectory",
-    "cosine_drift",
-    "merged_share",
-    "post_norm_layers",
-    "root",
-    "simulate",
-]
+__all__ = ["cosine_drift", "merged_share", "post_norm_layers", "root", "simulate"]
 _REGULAR = 1e-4  # diagonal of a Cholesky factor above which the rank is full
 _RANK = 1e-12  # eigenvalues below this share of n count as zero
 
@@ -157,7 +150,7 @@ def post_norm_layers(
         normalize=require_flag("normalize", normalize),
         causal=False,
     )
-    found = _layers.post_norm_layers(tokens, part, step, depth, save_every=save_every)
+    found = sphere.post_norm_layers(tokens, part, step, depth, save_every=save_every)
     return Trajectory(found.times, _gram(found.states))
 
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from lib._explorer import Explorer, explore
-from lib._plots import COLORS, MARKERS, STYLE, curve_plot, level_plot, rate_plot, style
-from lib._svg import INK, BookFigure, render
+from lib._figures.explorer import Explorer, explore
+from lib._figures.plots import (
+    COLORS,
+    MARKERS,
+    STYLE,
+    compare_plot,
+    curve_plot,
+    level_plot,
+    rate_plot,
+    style,
+)
+from lib._figures.svg import INK, BookFigure, render
 
 __all__ = [
     "COLORS", "INK", "MARKERS", "BookFigure", "Explorer",
-    "curve_plot", "explore", "figure", "level_plot", "rate_plot", "style",
+    "compare_plot", "curve_plot", "explore", "figure", "level_plot", "rate_plot",
+    "style",
 ]  # fmt: skip
 
 _LEAST_ALT = 40

@@ -1,95 +1,64 @@
 r"""Gram matrices of tokens through layers of finite width, exact in law.
 
-The tokens are the rows of X, shape (m, n). A layer of shaped attention is
+The tokens are the rows of X, shape (m, n), and :math:`V = XX^\top/n` is their Gram
+matrix. Through layers of random weights V is a Markov chain by itself: its next value
+depends on X only through V. :func:`simulate` runs this chain at a cost that does not
+depend on n, :func:`simulate_tokens` keeps X and no weight matrix, and
+:func:`dense_simulate` draws all weights, as the reference. All three have the same law.
 
-.. math:: X' = \lambda X + \tfrac{\gamma}{\sqrt n} A X W^V, \qquad
-          A = I + \mathrm{softmax}(Y/\tau) - \tfrac1m 11^\top, \qquad
-          Y = \tfrac1n X W^Q (W^K)^\top X^\top,
+====================================  ======================  ===================
+per path and layer                    :func:`simulate`        :func:`dense_simulate`
+====================================  ======================  ===================
+linear, attention, RMSNorm            m³ (per head)           m n²
+ReLU, with or without skip            m² n                    m n²
+concatenated heads without output     not possible            m n²
+====================================  ======================  ===================
 
-with independent standard normal weights and :math:`\tau = \tau_0 \sqrt{n n_k}`. The
-Gram matrix :math:`V = XX^\top/n` is a Markov chain by itself: its next value depends
-on X only through V. That is simulated here at a cost that does not depend on n.
+:func:`simulate_tokens` does m² n for all of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from lib._checks import (
     Array,
-    as_float,
     require_count,
-    require_finite,
+    require_flag,
     require_generator,
     require_gram,
     require_matrix,
-    require_number,
-    require_positive,
+    require_moderate,
 )
+from lib._layer import Layers, require_run
 from lib._trajectory import Trajectory
-from lib.attention import shaped_attention
+from lib._wishart import bartlett, gram_root, product
+from lib.layers import ShapedLayer
 
-__all__ = ["ShapedLayer", "Trajectory", "bartlett", "dense_simulate", "simulate"]
-
-_RANK = 1e-12  # eigenvalues below this share of the trace count as zero
-_LARGEST = 1e100  # entries beyond overflow in a product of a few of them
-
-
-@dataclass(frozen=True)
-class ShapedLayer:
-    """One residual layer of shaped attention.
-
-    Parameters
-    ----------
-    width : int
-        n, coordinates of a token.
-    key_width : int
-        Columns of the query and of the key weights.
-    skip, branch : float
-        λ and γ; λ² + γ² = 1 is usual, not forced.
-    tau0 : float
-        The temperature is τ = tau0 · √(width · key_width).
-
-    Raises
-    ------
-    ValueError
-        For widths below 1, weights that are not finite, a tau0 that is not positive.
-    """
-
-    width: int
-    key_width: int
-    skip: float
-    branch: float
-    tau0: float
-
-    def __post_init__(self) -> None:
-        require_count("width", self.width, most=2**53)
-        require_count("key_width", self.key_width, most=2**53)
-        require_number("skip", self.skip)
-        require_number("branch", self.branch)
-        require_positive("tau0", self.tau0)
-
-    @property
-    def temperature(self) -> float:
-        """τ = tau0 · √(width · key_width)."""
-        return float(self.tau0 * np.sqrt(float(self.width) * float(self.key_width)))
+__all__ = [
+    "ShapedLayer", "Trajectory", "bartlett", "dense_simulate", "random_scores",
+    "simulate", "simulate_tokens",
+]  # fmt: skip
 
 
 def simulate(
     gram0: npt.ArrayLike,
-    layer: ShapedLayer,
+    layer: Layers,
     depth: int,
     *,
     paths: int,
     rng: np.random.Generator,
+    every: int = 1,
+    factors: bool = False,
 ) -> Trajectory:
     r"""Gram matrices after 0, ..., ``depth`` layers, exact in law at any width.
 
-    With a root :math:`V = CC^\top`, the scores are :math:`C G_1 G_2^\top C^\top` with
-    independent normal :math:`G_1, G_2`, and the next Gram matrix is
+    Take shaped attention. With a root :math:`V = CC^\top`, the scores are
+    :math:`C G_1 G_2^\top C^\top` with independent normal :math:`G_1, G_2`, and the next
+    Gram matrix is
 
     .. math:: V' = (\lambda C + \tfrac{\gamma}{\sqrt n} A C H)(\cdots)^\top
               + \tfrac{\gamma^2}{n} A C S C^\top A^\top,
@@ -104,44 +73,140 @@ def simulate(
     ----------
     gram0 : array_like, shape (m, m)
         Gram matrix of the input, of rank at most the width.
-    layer : ShapedLayer
+    layer : Layer or tuple of layers
+        One of :mod:`lib.layers`; several in a tuple are one block, passed in turn.
     depth : int
-        Number of layers, at least 1.
+        Number of layers or blocks, at least 1.
     paths : int
         Number of independent paths.
     rng : numpy.random.Generator
+    every : int
+        States are kept after each so many layers; the last one always is.
+    factors : bool
+        Whether to return roots in place of Gram matrices: near collapse they resolve
+        distances between tokens that a Gram matrix rounds away.
 
     Returns
     -------
     Trajectory
-        ``times`` (depth + 1,) in layers over width, ``states``
-        (depth + 1, paths, m, m).
+        ``times`` in layers over width, ``states`` (K, paths, m, m), or the roots,
+        (K, paths, m, m) again, or (K, paths, m, n) at widths n below 2m.
 
     Raises
     ------
     ValueError
-        For a matrix that is not a Gram matrix or has a rank above the width, or counts
-        below 1.
+        For a matrix that is not a Gram matrix or has a rank above the width, counts
+        below 1, or a layer that is not a function of the Gram matrix.
     """
-    gram = require_gram("gram0", _moderate("gram0", gram0))
-    _require_run(layer, depth, paths, rng)
-    root = _root(gram, layer.width)  # (m, k)
-    states = np.empty((depth + 1, paths, *gram.shape))
-    states[0] = gram
-    roots = np.broadcast_to(root, (paths, *root.shape))
-    for number in range(1, depth + 1):
-        roots = _next_root(roots, layer, rng)
-        states[number] = roots @ roots.swapaxes(-1, -2)
-    return Trajectory(np.arange(depth + 1) / layer.width, _finite(states))
+    gram = require_gram("gram0", require_moderate("gram0", gram0))
+    block = require_run(layer, depth, paths, rng, every)
+    require_flag("factors", factors)
+    root = gram_root(gram, block[0].width)  # (m, k)
+
+    def step(roots: Array) -> Array:
+        for one in block:
+            roots = one._gram_step(roots, rng)
+        return roots
+
+    def kept(roots: Array) -> Array:
+        return roots if factors else roots @ roots.swapaxes(-1, -2)
+
+    times, states = _run(
+        np.broadcast_to(root, (paths, *root.shape)), step, kept, depth, every
+    )
+    if not factors:
+        states[0] = gram  # without the rounding of its root
+    return Trajectory(times / block[0].width, states)
 
 
-def dense_simulate(
+def random_scores(
+    gram: npt.ArrayLike, key_width: int, *, draws: int, rng: np.random.Generator
+) -> Array:
+    r"""Scores of one head at random initialization, from a Gram matrix.
+
+    .. math:: Y = \tfrac1n X W^Q (W^K)^\top X^\top .
+
+    Exact in law at every width: :math:`Y = C G_1 G_2^\top C^\top` with a root
+    :math:`V = CC^\top` and normal matrices with ``key_width`` columns.
+
+    Parameters
+    ----------
+    gram : array_like, shape (m, m)
+        Gram matrix V of the tokens.
+    key_width : int
+        :math:`n_k`, columns of the query and of the key weights.
+    draws : int
+        Number of independent score matrices.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (draws, m, m)
+        Query index first; :math:`E[Y_{ij} Y_{kl}] = n_k V_{ik} V_{jl}`.
+
+    Raises
+    ------
+    ValueError
+        For a matrix that is not a Gram matrix, or counts below 1.
+    """
+    V = require_gram("gram", require_moderate("gram", gram))
+    require_count("key_width", key_width, most=2**53)
+    require_count("draws", draws)
+    require_generator("rng", rng)
+    root = gram_root(V, 2 * len(V))
+    return np.asarray(root @ product(draws, len(V), key_width, rng) @ root.T)
+
+
+def simulate_tokens(
     x0: npt.ArrayLike,
-    layer: ShapedLayer,
+    layer: Layers,
     depth: int,
     *,
     paths: int,
     rng: np.random.Generator,
+    every: int = 1,
+) -> Trajectory:
+    r"""The same chain with the tokens kept, but no weights: cost m² n.
+
+    Given X, the product :math:`XW/\sqrt n` has the law of C G for a root C of V and a
+    normal matrix G with n columns. This serves layers that are no function of V, such
+    as concatenated heads without an output matrix.
+
+    Parameters
+    ----------
+    x0 : array_like, shape (m, width)
+        Tokens of the input.
+    layer, depth, paths, rng, every
+        As in :func:`simulate`.
+
+    Returns
+    -------
+    Trajectory
+        ``times`` in layers over width, ``states`` the Gram matrices (K, paths, m, m).
+
+    Raises
+    ------
+    ValueError
+        For tokens that are not a finite matrix of that width, or counts below 1.
+    """
+    block = require_run(layer, depth, paths, rng, every)
+
+    def step(x: Array) -> Array:
+        for one in block:
+            x = one._token_step(x, rng)
+        return x
+
+    return _run_tokens(x0, block[0].width, step, depth, paths, every)
+
+
+def dense_simulate(
+    x0: npt.ArrayLike,
+    layer: Layers,
+    depth: int,
+    *,
+    paths: int,
+    rng: np.random.Generator,
+    every: int = 1,
 ) -> Trajectory:
     """The same chain with real weight matrices: the reference for :func:`simulate`.
 
@@ -149,126 +214,68 @@ def dense_simulate(
     ----------
     x0 : array_like, shape (m, width)
         Tokens of the input.
-    layer : ShapedLayer
-    depth : int
-        Number of layers, at least 1.
-    paths : int
-        Number of independent paths.
-    rng : numpy.random.Generator
+    layer, depth, paths, rng, every
+        As in :func:`simulate`.
 
     Returns
     -------
     Trajectory
-        As :func:`simulate`.
+        As :func:`simulate_tokens`.
 
     Raises
     ------
     ValueError
         For tokens that are not a finite matrix of that width, or counts below 1.
     """
-    x0 = require_matrix("x0", _moderate("x0", x0))
-    _require_run(layer, depth, paths, rng)
-    n = layer.width
-    if x0.shape[1] != n:
-        raise ValueError(f"x0 must have {n} columns, the width, got {x0.shape[1]}")
-    x = np.broadcast_to(x0, (paths, *x0.shape))
-    states = [x @ x.swapaxes(-1, -2) / n]
-    for _ in range(depth):
-        w_query, w_key = rng.standard_normal((2, paths, n, layer.key_width))
-        scores = (x @ w_query) @ (x @ w_key).swapaxes(-1, -2) / n  # (paths, m, m)
-        mixed = shaped_attention(scores, layer.temperature) @ x  # (paths, m, n)
-        moved = mixed @ rng.standard_normal((paths, n, n)) / np.sqrt(n)
-        x = layer.skip * x + layer.branch * moved
-        states.append(x @ x.swapaxes(-1, -2) / n)
-    return Trajectory(np.arange(depth + 1) / n, _finite(np.stack(states)))
+    block = require_run(layer, depth, paths, rng, every)
+
+    def step(x: Array) -> Array:
+        for one in block:
+            x = one._dense_step(x, rng)
+        return x
+
+    return _run_tokens(x0, block[0].width, step, depth, paths, every)
 
 
-def _require_run(
-    layer: ShapedLayer, depth: int, paths: int, rng: np.random.Generator
-) -> None:
-    """Check what both simulations are given beside their input."""
-    if not isinstance(layer, ShapedLayer):
-        raise ValueError(f"layer must be a ShapedLayer, got {layer!r}")
-    require_count("depth", depth)
-    require_count("paths", paths)
-    require_generator("rng", rng)
-
-
-def _moderate(name: str, value: npt.ArrayLike) -> Array:
-    array = require_finite(name, as_float(name, value))
-    if array.size and np.abs(array).max() > _LARGEST:
-        raise ValueError(
-            f"{name} must not exceed {_LARGEST:.0e}, got {np.abs(array).max():.3g}"
-        )
-    return array
-
-
-def _finite(states: Array) -> Array:
-    if not np.isfinite(states).all():
+def _run(
+    start: Array,
+    step: Callable[[Array], Array],
+    kept: Callable[[Array], Array],
+    depth: int,
+    every: int,
+) -> tuple[Array, Array]:
+    """Layer numbers and states kept on the way."""
+    numbers, states, state = [0], [kept(start)], start
+    for number in range(1, depth + 1):
+        state = step(state)
+        if number % every == 0 or number == depth:
+            numbers.append(number)
+            states.append(kept(state))
+    stacked = np.stack(states)
+    if not np.isfinite(stacked).all():
         raise ValueError(
             "gram0 or x0 is too large, or depth: the tokens left the float range"
         )
-    return states
+    return np.array(numbers, dtype=np.float64), stacked
 
 
-def _root(gram: Array, width: int) -> Array:
-    """Root C of V = CCᵀ, shape (m, m), or (m, n) for widths n below 2m."""
-    values, vectors = np.linalg.eigh(gram)
-    order = np.argsort(values)[::-1]
-    values, vectors = np.maximum(values[order], 0), vectors[:, order]
-    rank = int((values > _RANK * max(values.sum(), 0)).sum())
-    if rank > width:
-        raise ValueError(f"gram0 has rank {rank}, more than the width {width}")
-    m = len(gram)
-    columns = m if width >= 2 * m else width
-    root = np.zeros((m, columns))
-    kept = min(m, columns)
-    root[:, :kept] = vectors[:, :kept] * np.sqrt(values[:kept])
-    return root
+def _run_tokens(
+    x0: npt.ArrayLike,
+    width: int,
+    step: Callable[[Array], Array],
+    depth: int,
+    paths: int,
+    every: int,
+) -> Trajectory:
+    """Run tokens and keep their Gram matrices."""
+    x = require_matrix("x0", require_moderate("x0", x0))
+    if x.shape[1] != width:
+        raise ValueError(f"x0 must have {width} columns, the width, got {x.shape[1]}")
 
+    def kept(x: Array) -> Array:
+        return x @ x.swapaxes(-1, -2) / width
 
-def _next_root(root: Array, layer: ShapedLayer, rng: np.random.Generator) -> Array:
-    """Roots of the next Gram matrices, (paths, m, k) as the roots given."""
-    n, (paths, m, k) = layer.width, root.shape
-    logits = root @ _product(paths, k, layer.key_width, rng) @ root.swapaxes(-1, -2)
-    mixed = shaped_attention(logits, layer.temperature) @ root  # (paths, m, k)
-    seen = rng.standard_normal((paths, k, k))
-    scale = layer.branch / np.sqrt(n)
-    ahead = layer.skip * root + scale * mixed @ seen
-    if n < 2 * m:  # the root has all n columns: nothing is left unseen
-        return np.asarray(ahead)
-    unseen = scale * mixed @ bartlett(paths, m, n - m, rng)
-    both = np.concatenate([ahead, unseen], axis=-1)  # (paths, m, 2m)
-    # both bothᵀ = RᵀR with the triangular factor R of bothᵀ.
-    upper: Array = np.asarray(np.linalg.qr(both.swapaxes(-1, -2), mode="r"))
-    return upper.swapaxes(-1, -2)
-
-
-def _product(paths: int, k: int, degrees: int, rng: np.random.Generator) -> Array:
-    """G₁G₂ᵀ of independent normal k × degrees matrices, shape (paths, k, k).
-
-    With the Bartlett factor L of G₁ = L O, the product O G₂ᵀ is normal again.
-    """
-    if degrees < k:
-        one, two = rng.standard_normal((2, paths, k, degrees))
-        return np.asarray(one @ two.swapaxes(-1, -2))
-    return bartlett(paths, k, degrees, rng) @ rng.standard_normal((paths, k, k))
-
-
-def bartlett(paths: int, m: int, degrees: int, rng: np.random.Generator) -> Array:
-    """Lower triangular L with LLᵀ a Wishart matrix, shape (paths, m, m).
-
-    LLᵀ has the law of GGᵀ for a normal m × degrees matrix G, degrees ≥ m: the squared
-    diagonal is chi-square with degrees, ..., degrees − m + 1 degrees of freedom, below
-    it stand standard normal numbers.
-
-    Raises ValueError for counts below 1, or fewer degrees of freedom than m.
-    """
-    require_count("paths", paths)
-    require_count("m", m)
-    require_count("degrees", degrees, least=m, most=2**53)
-    require_generator("rng", rng)
-    factor = np.tril(rng.standard_normal((paths, m, m)), -1)
-    diagonal = np.sqrt(rng.chisquare(degrees - np.arange(m), size=(paths, m)))
-    factor[:, np.arange(m), np.arange(m)] = diagonal
-    return np.asarray(factor)
+    times, states = _run(
+        np.broadcast_to(x, (paths, *x.shape)), step, kept, depth, every
+    )
+    return Trajectory(times / width, states)

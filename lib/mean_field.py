@@ -24,11 +24,17 @@ from lib._checks import (
     require_number,
     require_positive,
 )
-from lib._flow import saved_times
-from lib._series import Complex, Kernel, as_density, circle_points, fourier_values
+from lib._circle.series import (
+    Complex,
+    Kernel,
+    as_density,
+    circle_points,
+    fourier_values,
+)
+from lib._sphere.flow import saved_times
 from lib._trajectory import Trajectory
 
-__all__ = ["Trajectory", "density_moments", "quantile_tokens", "simulate"]
+__all__ = ["density_moments", "quantile_tokens", "simulate"]
 
 _STABLE = 2.7  # RK4 is stable for step times frequency below 2.8 on the imaginary axis
 

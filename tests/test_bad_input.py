@@ -22,18 +22,37 @@ import lib
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure
-from lib.gram import ShapedLayer
+from lib.layers import PlainLayer, RMSNorm, ShapedLayer
+from lib.sde import BlockSDE, CovarianceSDE, LinearSDE, ReluSDE, SmoothSDE
 
 RNG = np.random.default_rng(0)
 ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
 SIZES = 2.0 ** np.arange(3, 8)
 ALT = "A line rises from the lower left corner to the upper right one."
 LAYER = ShapedLayer(9, 2, 0.8, 0.6, 1.0)
+SHAPED = dict(
+    width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0, heads=3, pre_norm=True
+)
+GRAM = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 1.5]])
+LIMITS = {
+    "linear": LinearSDE(0.6), "attention": CovarianceSDE(0.6, 0.8),
+    "relu": ReluSDE((1.0, -1.0)), "smooth": SmoothSDE(1.0, 0.5, branch=0.6),
+    "block": BlockSDE((CovarianceSDE(0.6, 0.8, 2), ReluSDE(branch=0.6))),
+}  # fmt: skip
+RUN = dict(gram0=GRAM, horizon=0.5, steps=8, paths=2, rng=RNG, every=3, level=1e6)
 AXES = {"xlabel": "n", "ylabel": "error"}
 TOKENS = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
 COSINES, THETA = TOKENS @ TOKENS.T, np.array([0.1, 0.5, 2.0, 4.5])
 DENSITY = 1 + np.array([0.5, 0.25, -0.25, -0.5, -0.5, -0.25, 0.25, 0.5])
 HEADS = {"query": SQUARES[:, :2], "key": SQUARES[:, 1:], "value": SQUARES}
+
+
+def called(name, things):
+    """A call of this name, and one more for each thing."""
+    first, *others = things.values()
+    words = [f"{name}:{word}" for word in list(things)[1:]]
+    return zip([name, *words], [first, *others], strict=True)
+
 
 CALLS = {
     "attention.softmax": dict(logits=ROWS),
@@ -56,7 +75,6 @@ CALLS = {
     "circle.growth_rate": dict(mode=3, beta=2.0, normalize=True, d=3),
     "circle.growth_rate:many": dict(mode=np.arange(4), beta=SIZES[:4]),
     "circle.fastest_mode": dict(beta=SIZES, d=3),
-    "circle.Trajectory": "simulate",
     "claims.verify": dict(
         claim="8 is 8.", measured=SIZES, expected=SIZES, tolerance=0.5,
         stderr=1 / SIZES, refuted=False, statement="prop-sizes",
@@ -71,10 +89,10 @@ CALLS = {
     "claims.generator": dict(key=7),
     "claims.Verdict": "verify",
     "claims.Order": "convergence_order",
-    "coalescence.coalesce": dict(
+    "sphere.coalesce": dict(
         x0=TOKENS, beta=3.0, normalize=True, clusters=1, radius=1e-3, tolerance=1e-6
     ),
-    "coalescence.Coalescence": "coalesce",
+    "sphere.Coalescence": "coalesce",
     "cosines.cosine_drift": dict(cosines=COSINES, beta=2.0, normalize=True),
     "cosines.simulate": dict(
         cosines0=COSINES, beta=2.0, horizon=1.0, steps=3, normalize=True, save_every=2
@@ -84,46 +102,52 @@ CALLS = {
     ),
     "cosines.root": dict(cosines=COSINES),
     "cosines.merged_share": dict(cosines=COSINES, gap=0.1),
-    "cosines.Trajectory": "simulate",
     "data.image_tokens": dict(per_class=2),
-    "equiangular.equiangular_field": dict(
+    "sphere.equiangular_field": dict(
         cosine=ROWS[0] / 9, n=4, beta=2.0, normalize=True
     ),
-    "equiangular.equiangular_gap": dict(
+    "sphere.equiangular_gap": dict(
         n=4, beta=2.0, times=SIZES, cosine0=0.1, normalize=True
     ),
-    "equiangular.equiangular_time": dict(
+    "sphere.equiangular_time": dict(
         n=4, beta=SIZES, gap=1e-3, normalize=True, cosine0=0.1
     ),
-    "equiangular.equiangular_time:one": dict(n=4, beta=2.0, gap=1e-3),
-    "equiangular.attention_cosine": dict(cosine=0.3, n=4, beta=2.0),
-    "gram.ShapedLayer": dict(width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0),
-    "gram.simulate": dict(gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG),
-    "gram.dense_simulate": dict(
-        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG
+    "sphere.equiangular_time:one": dict(n=4, beta=2.0, gap=1e-3),
+    "sphere.attention_cosine": dict(cosine=0.3, n=4, beta=2.0),
+    "gram.simulate": dict(
+        gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG, every=2, factors=True
     ),
+    "gram.simulate:block": dict(
+        gram0=np.eye(3), layer=(LAYER, RMSNorm(9)), depth=2, paths=2, rng=RNG
+    ),
+    "gram.simulate_tokens": dict(
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, every=2
+    ),
+    "gram.dense_simulate": dict(
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, every=2
+    ),
+    "gram.random_scores": dict(gram=np.eye(3), key_width=2, draws=4, rng=RNG),
     "gram.bartlett": dict(paths=2, m=3, degrees=5, rng=RNG),
+    "gram.ShapedLayer": SHAPED,
     "gram.Trajectory": "simulate",
-    "hemisphere.hemisphere_pole": dict(x=TOKENS),
-    "hemisphere.hemisphere_probability": dict(n=8, d=5),
+    "sphere.hemisphere_pole": dict(x=TOKENS),
+    "sphere.hemisphere_probability": dict(n=8, d=5),
     "mean_field.density_moments": dict(density=DENSITY, modes=3),
     "mean_field.quantile_tokens": dict(density=DENSITY, n=5),
     "mean_field.simulate": dict(
         density0=DENSITY, beta=2.0, horizon=1.0, steps=5, normalize=True, noise=0.1,
         tail=1.0, save_every=2,
     ),
-    "mean_field.Trajectory": "simulate",
     "noise.langevin": dict(
         theta0=THETA, beta=2.0, noise=0.1, horizon=1.0, steps=3, normalize=True,
         save_every=2, rng=RNG,
     ),
     "noise.critical_noise": dict(beta=2.0, normalize=True, d=3),
     "noise.tricritical_beta": dict(d=3),
-    "stationary.ordered_state": dict(order=0.6, beta=3.0),
-    "stationary.stationary_density": dict(beta=3.0, noise=0.03, order0=0.5),
+    "noise.ordered_state": dict(order=0.6, beta=3.0),
+    "noise.stationary_density": dict(beta=3.0, noise=0.03, order0=0.5),
     "noise.free_energy": dict(density=DENSITY, beta=3.0, noise=0.03),
-    "stationary.transition_noise": dict(beta=3.0),
-    "noise.Trajectory": "simulate",
+    "noise.transition_noise": dict(beta=3.0),
     "sphere.project": dict(x=TOKENS, y=ROWS),
     "sphere.attention_output": dict(
         x=TOKENS[:, :3] / np.linalg.norm(TOKENS[:, :3], axis=1, keepdims=True),
@@ -158,10 +182,50 @@ CALLS = {
     "sphere.dissipation": dict(x=TOKENS, beta=2.0, normalize=True, shifted=False),
     "sphere.uniform_tokens": dict(n=3, d=2, systems=2, rng=RNG),
     "sphere.cluster_labels": dict(x=TOKENS, radius=0.5),
-    "sphere.equiangular_time": dict(
-        n=4, beta=SIZES, gap=1e-3, normalize=True, cosine0=0.1
+    "collapse.log_residual": dict(
+        gram0=np.eye(3), layer=PlainLayer(9, 2, 0.0, 1.0), depth=2, paths=2, rng=RNG
     ),
-    "sphere.Trajectory": "simulate",
+    "layers.LinearLayer": dict(width=9, skip=0.8, branch=0.6, pre_norm=True),
+    "layers.ShapedLayer": SHAPED,
+    "layers.PlainLayer": SHAPED,
+    "layers.MultiHeadLayer": {**SHAPED, "output": False},
+    "layers.ReluLayer": dict(width=9, slopes=(1.0, -1.0)),
+    "layers.ResidualReluLayer": dict(
+        width=9, skip=0.8, branch=0.6, slopes=(1.0, -1.0), pre_norm=True
+    ),
+    "layers.RMSNorm": dict(width=9),
+    "sde.LinearSDE": dict(branch=0.6),
+    "sde.CovarianceSDE": dict(branch=0.6, tau0=0.8, heads=2, output=True),
+    "sde.ReluSDE": dict(slopes=(1.0, -1.0), branch=0.6),
+    "sde.SmoothSDE": dict(second=1.0, third=0.5, scale=2.0, branch=0.6),
+    "sde.SmoothSDE.explosion_probability": dict(self=LIMITS["smooth"], size0=SIZES),
+    "sde.BlockSDE": dict(parts=(LIMITS["linear"], LIMITS["relu"])),
+    **{
+        f"sde.Limit.{name}": dict(self=sde, gram=GRAM) | more
+        for name, more in {"drift": {}, "diffusion": {}, "noise": {"rng": RNG}}.items()
+        for name, sde in called(name, LIMITS)
+    },
+    **{
+        f"sde.{name}": dict(sde=sde, **RUN)
+        for name in ("simulate", "explicit_euler")
+        for name, sde in called(name, LIMITS)
+    },
+    "sde.simulate_distance": dict(
+        distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, steps=8, paths=2, rng=RNG,
+        heads=2, every=3, level=1e6,
+    ),
+    "sde.distance_law": dict(
+        distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, heads=2, spacing=0.1
+    ),
+    "sde.explosion_probability": dict(
+        distance0=SIZES, branch=1 / SIZES, tau0=SIZES, heads=2
+    ),
+    "sde.hitting_probability": dict(
+        distance0=SIZES, level=3 * SIZES, branch=1 / SIZES, tau0=SIZES, heads=2
+    ),
+    "sde.hitting_probability:strong": dict(
+        distance0=SIZES, level=3 * SIZES, branch=1 - 1 / SIZES, tau0=SIZES, heads=1
+    ),
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
@@ -173,6 +237,10 @@ CALLS = {
         x=SIZES, curves={"a": 1 / SIZES}, xlim=(0.5, 99.0), ylim=(1e-3, 1.0),
         log="xy", **AXES,
     ),  # fmt: skip
+    "figures.compare_plot": dict(
+        measured={"a": (SIZES, 1 / SIZES, 1 / SIZES)}, predicted={"b": (SIZES, SIZES)},
+        xlim=(0.5, 99.0), ylim=(1e-3, 99.0), log="xy", **AXES,
+    ),
     "figures.explore": dict(
         draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
     ),

@@ -5,9 +5,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from lib import sphere
+from lib._sphere.equiangular import equiangular_time
 from lib.circle import points
-from lib.coalescence import coalesce
-from lib.equiangular import equiangular_time
+from lib.sphere import coalesce
 
 THETA = np.random.default_rng(3).uniform(0, 2 * np.pi, 40)
 X = points(THETA)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lib import cosines, sphere
+from lib.sphere import equiangular_gap
 
 RNG = np.random.default_rng(0)
 X = sphere.uniform_tokens(9, 40, systems=3, rng=RNG)
@@ -82,8 +83,6 @@ def test_merged_share_counts_pairs():
 
 
 def test_infinite_dimension_is_the_equiangular_curve():
-    from lib.equiangular import equiangular_gap
-
     found = cosines.simulate(np.eye(12), 4.0, 10, 400)
     gaps = 1 - found.states[1:, 0, 1]
     np.testing.assert_allclose(

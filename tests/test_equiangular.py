@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
 
-from lib import equiangular, sphere
-from lib.equiangular import equiangular_gap, equiangular_time
+from lib import sphere
+from lib.sphere import equiangular_gap, equiangular_time
 
 
 def tokens(n, cosine):
@@ -21,10 +21,10 @@ def test_speed_is_that_of_tokens(n, cosine, beta, normalize):
     field = sphere.attention_field(x, beta, normalize)
     rates = field @ x.T + x @ field.T
     expected = rates[np.triu_indices(n, 1)]
-    found = equiangular.equiangular_field(cosine, n, beta, normalize)
+    found = sphere.equiangular_field(cosine, n, beta, normalize)
     np.testing.assert_allclose(expected, found, atol=1e-14)
     for end in (-1 / (n - 1), 1):
-        rest = equiangular.equiangular_field(end, n, beta, normalize)
+        rest = sphere.equiangular_field(end, n, beta, normalize)
         assert abs(rest) < 1e-15
 
 
@@ -84,7 +84,7 @@ def test_time_is_when_the_equation_gets_there():
     for normalize, expected in ((True, 9.544329), (False, 0.974607 * np.exp(5))):
 
         def slope(_, rho, own=normalize):
-            return equiangular.equiangular_field(rho, 32, 5.0, own)
+            return sphere.equiangular_field(rho, 32, 5.0, own)
 
         def reached(_, rho):
             return rho[0] - 0.999
@@ -133,7 +133,7 @@ def test_overflow_gives_the_logarithm(normalize):
 def test_one_layer_of_attention(n, cosine, beta):
     y = sphere.attention_output(tokens(n, cosine), beta)
     y /= np.linalg.norm(y, axis=1, keepdims=True)
-    found = equiangular.attention_cosine(cosine, n, beta)
+    found = sphere.attention_cosine(cosine, n, beta)
     assert found == pytest.approx((y @ y.T)[0, 1], abs=1e-14)
 
 
@@ -142,8 +142,7 @@ def test_long_contexts_have_three_phases():
     n, log = 10**12, np.log(1e12)
     for rho in (0.2, 0.5):
         found = [
-            equiangular.attention_cosine(rho, n, c / (1 - rho) * log)
-            for c in (0.5, 1, 2)
+            sphere.attention_cosine(rho, n, c / (1 - rho) * log) for c in (0.5, 1, 2)
         ]
         np.testing.assert_allclose(found, [1, 4 * rho / (1 + 3 * rho), rho], atol=1e-5)
 
@@ -160,9 +159,9 @@ def test_long_contexts_have_three_phases():
         (lambda: equiangular_time(3, 1.0, 0.1, cosine0=-0.5), ["cosine0", "n=3"]),
         (lambda: equiangular_gap(3, 1.0, [1.0, 0.5]), ["times", "increasing"]),
         (lambda: equiangular_gap(3, 1.0, [1.0], cosine0=1.0), ["cosine0", "n=3"]),
-        (lambda: equiangular.equiangular_field(-0.6, 3, 1.0), ["cosine", "-0.6"]),
-        (lambda: equiangular.attention_cosine(1.1, 3, 1.0), ["cosine", "1.1"]),
-        (lambda: equiangular.attention_cosine(-0.5, 3, 0.0), ["cosine", "0"]),
+        (lambda: sphere.equiangular_field(-0.6, 3, 1.0), ["cosine", "-0.6"]),
+        (lambda: sphere.attention_cosine(1.1, 3, 1.0), ["cosine", "1.1"]),
+        (lambda: sphere.attention_cosine(-0.5, 3, 0.0), ["cosine", "0"]),
     ],
 )
 def test_bad_input_is_named(call, words):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from lib.attention import random_scores, shaped_attention
-from lib.gram import ShapedLayer, bartlett, dense_simulate, simulate
+from lib import attention
+from lib.attention import shaped_attention
+from lib.gram import ShapedLayer, bartlett, dense_simulate, random_scores, simulate
 
 RNG = np.random.default_rng(0)
 
@@ -61,7 +62,9 @@ def test_mean_of_one_layer():
     root = np.tril(rng(4).standard_normal((m, m)))
     gram0, one = root @ root.T, layer(n, key_width=5)
     after = simulate(gram0, one, 1, paths=paths, rng=rng(5)).states[1]
-    scores = [random_scores(np.sqrt(m) * root, 5, rng=RNG) for _ in range(20_000)]
+    scores = [
+        attention.random_scores(np.sqrt(m) * root, 5, rng=RNG) for _ in range(20_000)
+    ]
     A = shaped_attention(np.array(scores), one.temperature)
     mixed = A @ gram0 @ A.swapaxes(-1, -2)
     expected = 0.64 * gram0 + 0.36 * mixed.mean(axis=0)
@@ -84,6 +87,17 @@ def test_equal_tokens_stay_equal():
     np.testing.assert_allclose(states - states[..., :1, :1], 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("key_width", [1, 7])
+def test_scores_have_the_covariance_of_the_gram_matrix(key_width):
+    """E[Y_ij Y_kl] = n_k V_ik V_jl, here with a singular V, and E Y = 0."""
+    draws, root = 100_000, np.array([[1.0, 0.0], [0.5, 1.0], [1.5, 1.0]])
+    V = root @ root.T
+    Y = random_scores(V, key_width, draws=draws, rng=rng(9)).reshape(draws, -1)
+    square, noise = Y.T @ Y / draws, np.sqrt((Y**2).T @ Y**2) / draws
+    assert (np.abs(square - key_width * np.kron(V, V)) < 5 * noise).all()
+    assert (np.abs(Y.mean(axis=0)) < 5 * Y.std(axis=0) / np.sqrt(draws)).all()
+
+
 def test_states_are_gram_matrices_and_times_count_layers_over_width():
     found = simulate(np.eye(4), layer(64), 32, paths=7, rng=rng())
     assert found.states.shape == (33, 7, 4, 4) and found.stopped is None
@@ -93,6 +107,23 @@ def test_states_are_gram_matrices_and_times_count_layers_over_width():
     np.testing.assert_array_equal(
         found.states[0], np.broadcast_to(np.eye(4), (7, 4, 4))
     )
+
+
+def test_states_are_kept_as_often_as_asked():
+    every = [
+        simulate(np.eye(2), layer(9), 7, paths=3, rng=rng(8), every=k) for k in (1, 3)
+    ]
+    np.testing.assert_array_equal(every[1].times, np.array([0, 3, 6, 7]) / 9)
+    np.testing.assert_array_equal(every[1].states, every[0].states[[0, 3, 6, 7]])
+
+
+@pytest.mark.parametrize("width", [4, 40])
+def test_factors_are_roots_of_the_states(width):
+    kept = [
+        simulate(np.eye(3), layer(width), 5, paths=3, rng=rng(8), factors=f).states
+        for f in (False, True)
+    ]
+    np.testing.assert_allclose(kept[1] @ kept[1].swapaxes(-1, -2), kept[0], atol=1e-13)
 
 
 def test_same_seed_same_paths():

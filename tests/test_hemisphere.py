@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from lib import sphere
-from lib.hemisphere import hemisphere_pole, hemisphere_probability
+from lib.sphere import hemisphere_pole, hemisphere_probability
 
 RNG = np.random.default_rng(0)
 

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ive
 
-from lib import circle, noise, stationary
+from lib import circle, noise
 from lib.mean_field import density_moments
 
 RNG = np.random.default_rng(0)
@@ -29,7 +29,7 @@ def test_tricritical_beta_is_where_the_curvature_vanishes():
     assert noise.tricritical_beta(3) == pytest.approx(1.8162, abs=1e-4)
 
     def curvature(beta):
-        return 1 - stationary.ordered_state(1e-2, beta)[0] / noise.critical_noise(
+        return 1 - noise.ordered_state(1e-2, beta)[0] / noise.critical_noise(
             beta, False
         )
 
@@ -85,7 +85,7 @@ def test_noisy_tokens_settle_in_the_stationary_law(share):
         normalize=False, save_every=20, rng=RNG,
     )  # fmt: skip
     orders = np.abs(circle.moments(run.states[-6:], 1)[:, 1])
-    exact = abs(density_moments(stationary.stationary_density(1.0, strength), 1)[1])
+    exact = abs(density_moments(noise.stationary_density(1.0, strength), 1)[1])
     assert orders.mean() == pytest.approx(exact, abs=0.06)
     assert exact < 1e-9 or exact > 0.7
 

@@ -66,6 +66,23 @@ def test_broken_cell_names_page_and_offset(tmp_path, monkeypatch):
         reseed.outcomes(path, 3)
 
 
+def test_one_page_is_run_and_the_others_keep_their_record(tmp_path, monkeypatch):
+    path = book(tmp_path, CELLS)
+    other = {"page": "chapters/0-other", "claim": "c", "passed": 2, "runs": 2}
+    stale = {"page": "chapters/1-test", "claim": "gone", "passed": 0, "runs": 2}
+    record = tmp_path / reseed.RESULTS
+    record.parent.mkdir()
+    record.write_text(json.dumps({"offsets": [1, 2], "claims": [stale, other]}))
+    monkeypatch.setattr(reseed, "texts", lambda root: [path])
+    chosen, kept = reseed._chosen("1-test", [1, 2], tmp_path)
+    assert chosen == [path] and kept == [other]
+    assert reseed._chosen(None, [1, 2], tmp_path) == ([path], [])
+    with pytest.raises(PipelineError, match="--page must be one of 1-test, got x"):
+        reseed._chosen("x", [1, 2], tmp_path)
+    with pytest.raises(PipelineError, match="the record has the offsets"):
+        reseed._chosen("1-test", [1, 3], tmp_path)
+
+
 def test_count_must_be_positive():
     with pytest.raises(PipelineError, match="offsets must be at least 1, got 0"):
         reseed.main(["0"])

@@ -86,7 +86,7 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
         if file.suffix == ".py":
             pending += _imports(content.decode(), root)
         if file.stem == "figures":
-            pending += (root / "lib").glob("*.mplstyle")
+            pending += (root / "lib").rglob("*.mplstyle")
     return dict(sorted(found.items()))
 
 
@@ -99,7 +99,8 @@ def _imports(source: str, root: Path) -> list[Path]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
     parts = (name.split(".") for name in names if name.startswith("lib."))
-    files = [root.joinpath(*part).with_suffix(".py") for part in parts]
+    paths = [root.joinpath(*part) for part in parts]
+    files = [f for p in paths for f in (p.with_suffix(".py"), p / "__init__.py")]
     return [file for file in files if file.is_file()]
 
 

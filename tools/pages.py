@@ -18,6 +18,7 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 from benchmarks._timing import duration
+from benchmarks.harness import error_text
 from tools.notebooks import FACTS, ROOT
 from tools.reseed import RESULTS as RESEED
 from tools.verdicts import Row, collect, used_in
@@ -175,11 +176,15 @@ class Benchmarks(Page):
         ]
 
     def line(self, row: dict[str, Any]) -> list[nodes.Node]:
-        ratio, errors = row.get("note", "—"), f"{row['ours']['error']:.0e}"
+        ratio, errors = row.get("note", "—"), error_text(row, "ours")
         if "ratio" in row:
             found = row["ratio"]
-            ratio = f"{found['median']:.2g} ({found['low']:.2g}–{found['high']:.2g})"
-            errors += f", {row['peer']['error']:.0e}"
+            middle, low, high = (
+                f"{found[key]:,.0f}" if found[key] >= 100 else f"{found[key]:.2g}"
+                for key in ("median", "low", "high")
+            )
+            ratio = f"{middle} ({low}–{high})"
+            errors += f", {error_text(row, 'peer')}"
         limit = row.get("limit")
         cells = (
             row["name"],

@@ -126,24 +126,46 @@ def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def _chosen(
+    page: str | None, offsets: list[int], root: Path
+) -> tuple[list[Path], list[dict[str, Any]]]:
+    """Texts to run, and the recorded claims of the pages that are not run."""
+    paths = list(texts(root))
+    if page is None:
+        return paths, []
+    chosen = [path for path in paths if path.stem == page]
+    if not chosen:
+        names = ", ".join(path.stem for path in paths)
+        raise PipelineError(f"--page must be one of {names}, got {page}")
+    record = json.loads((root / RESULTS).read_text("utf-8"))
+    if record["offsets"] != offsets:
+        raise PipelineError(f"the record has the offsets {record['offsets']}")
+    others = [row for row in record["claims"] if Path(row["page"]).name != page]
+    return chosen, others
+
+
 def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     from tqdm import tqdm
 
     parser = argparse.ArgumentParser(prog="tools.reseed", description=__doc__)
     parser.add_argument("offsets", type=int, help="how many, at least 1")
-    count = parser.parse_args(argv).offsets
+    parser.add_argument("--page", help="only this one; the others keep their record")
+    asked = parser.parse_args(argv)
+    count = asked.offsets
     if count < 1:
         raise PipelineError(f"offsets must be at least 1, got {count}")
+    paths, kept = _chosen(asked.page, [1, count], root)
     # One process a task: nothing that a run leaves behind reaches the next one.
     with ProcessPoolExecutor(max_tasks_per_child=1) as pool:
         tasks = [
             pool.submit(outcomes, path, offset)
-            for path in texts(root)
+            for path in paths
             for offset in range(1, count + 1)
         ]
         for task in tqdm(as_completed(tasks), total=len(tasks), desc="reseed"):
             task.result()  # stop at the first error
-    claims = summary([run for task in tasks for run in task.result()])
+    claims = kept + summary([run for task in tasks for run in task.result()])
+    claims.sort(key=lambda row: row["page"])
     result = {"date": today(), "offsets": [1, count], "claims": claims}
     replace(root / RESULTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     failing = [row for row in claims if row["passed"] < row["runs"]]

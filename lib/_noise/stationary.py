@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from lib._checks import Array, require_number, require_positive
-from lib._gibbs import Gibbs, newton_at_order, polish
-from lib.noise import critical_noise, free_energy, tricritical_beta
+from lib._noise.critical import critical_noise, free_energy, tricritical_beta
+from lib._noise.gibbs import Gibbs, newton_at_order, polish
 
 _ITERATIONS = 20_000
 _SMALLEST_BETA, _LARGEST_BETA = 1e-100, 1e4

@@ -15,7 +15,7 @@ from lib._checks import (
     require_positive,
     require_unit,
 )
-from lib._flow import Field, saved_times, unit, vectors
+from lib._sphere.flow import Field, saved_times, unit, vectors
 from lib._trajectory import Trajectory
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from lib._checks import Array, as_float, require_finite, require_positive
-from lib._svg import INK
+from lib._figures.svg import INK
 
 #: Data colors: contrast of at least 3 : 1 on the light and the dark page.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676")
@@ -170,27 +172,129 @@ def curve_plot(
     at = require_finite("x", as_float("x", x))
     if at.ndim != 1 or not at.size:
         raise ValueError(f"x must be a non-empty list, got shape {at.shape}")
-    if not isinstance(log, str) or log not in ("", "x", "y", "xy"):
-        raise ValueError(f"log must be one of '', x, y, xy, got {log!r}")
-    limits = {
-        "xlim": _limits("xlim", xlim, "x" in log),
-        "ylim": _limits("ylim", ylim, "y" in log),
-    }
     lines = _named_curves(at, curves)
     with style():
         fig = Figure()
         ax = fig.subplots()
-        for axis in log:
-            ax.set(**{f"{axis}scale": "log"})
-        ax.set(xlabel=xlabel, ylabel=ylabel, **limits)
+        _axes(ax, xlabel, ylabel, xlim, ylim, log)
         if at.size <= 8 and "x" not in log:
             ax.set(xticks=at)
         every = max(1, at.size // 12)  # about twelve markers on a curve
         for i, y in enumerate(lines.values()):
             ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=every)
         ends = [_height(ax, at[-1], y[-1]) for y in lines.values()]
-        _name_ends(ax, ends, list(lines))
+        _name_ends(ax, ends, list(lines), [*range(len(lines))])
     return fig
+
+
+def compare_plot(
+    measured: Mapping[str, Sequence[npt.ArrayLike]],
+    predicted: Mapping[str, Sequence[npt.ArrayLike]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    xlim: tuple[float, float],
+    ylim: tuple[float, float],
+    log: str = "",
+) -> Figure:
+    """Measured values as dots with ±2 standard errors, over predicted ink lines.
+
+    Parameters
+    ----------
+    measured : mapping of name to (x, y) or (x, y, stderr)
+        Of one length each; at most five.
+    predicted : mapping of name to (x, y)
+        Lines, named at their right end unless the name is one of ``measured``.
+    xlabel, ylabel : str
+        Axis labels, with units or symbols.
+    xlim, ylim : tuple of float
+        Limits of the axes, the lower one first.
+    log : {"", "x", "y", "xy"}
+        The axes that are logarithmic.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With explicit limits.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite or of another length, or limits that an axis
+        cannot have.
+    """
+    dots = _named_points("measured", measured, (2, 3), len(COLORS))
+    lines = _named_points("predicted", predicted, (2,), 12)
+    with style():
+        fig = Figure()
+        ax = fig.subplots()
+        _axes(ax, xlabel, ylabel, xlim, ylim, log)
+        for x, y in lines.values():
+            ax.plot(x, y, color=INK, linewidth=1.4, zorder=1)
+        for i, (x, y, *noise) in enumerate(dots.values()):
+            if noise:
+                ax.errorbar(
+                    x, y, 2 * noise[0], fmt="none", ecolor=COLORS[i], elinewidth=1.2
+                )
+            ax.plot(x, y, linestyle="none", marker=MARKERS[i], color=COLORS[i])
+        marks: list[int | None] = [*range(len(dots))]
+        ends = [_height(ax, x[-1], y[-1]) for x, y, *_ in dots.values()]
+        alone = {name: line for name, line in lines.items() if name not in dots}
+        ends += [_height(ax, x[-1], y[-1]) for x, y in alone.values()]
+        _name_ends(ax, ends, [*dots, *alone], marks + [None] * len(alone))
+    return fig
+
+
+def _named_points(
+    argument: str, given: object, lengths: tuple[int, ...], most: int
+) -> dict[str, list[Array]]:
+    """Arguments of :func:`compare_plot` as arrays."""
+    if not isinstance(given, Mapping) or not 0 < len(given) <= most:
+        raise ValueError(
+            f"{argument} must map 1 to {most} names to points, got {given!r}"
+        )
+    points = {}
+    for name, value in given.items():
+        if not isinstance(value, list | tuple) or len(value) not in lengths:
+            raise ValueError(
+                f"{argument}[{name!r}] must hold {lengths[-1]} lists, got {value!r}"
+            )
+        arrays = [
+            require_finite(argument, as_float(f"{argument}[{name!r}]", item))
+            for item in value
+        ]
+        shapes = {array.shape for array in arrays}
+        if len(shapes) > 1 or arrays[0].ndim != 1 or not arrays[0].size:
+            raise ValueError(
+                f"{argument}[{name!r}] must hold lists of one length, got {value!r}"
+            )
+        points[name] = arrays
+    return points
+
+
+def _axes(
+    ax: Axes,
+    xlabel: str,
+    ylabel: str,
+    xlim: tuple[float, float],
+    ylim: tuple[float, float],
+    log: str,
+) -> None:
+    """Labels, limits and scales of axes, checked."""
+    if not isinstance(log, str) or log not in ("", "x", "y", "xy"):
+        raise ValueError(f"log must be one of '', x, y, xy, got {log!r}")
+    limits = {
+        "xlim": _limits("xlim", xlim, "x" in log),
+        "ylim": _limits("ylim", ylim, "y" in log),
+    }
+    for axis in log:
+        ax.set(**{f"{axis}scale": "log"})
+    ax.set(xlabel=xlabel, ylabel=ylabel, **limits)
+    # Few enough ticks that their labels keep apart.
+    if "x" not in log:
+        ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    if "y" not in log:
+        ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
 
 
 def _named_curves(
@@ -223,8 +327,13 @@ def _height(ax: Axes, x: float, y: float) -> float:
     return float(place[1])
 
 
-def _name_ends(ax: Axes, heights: list[float], names: list[str]) -> None:
-    """Write names right of the axes, near the heights and apart from one another."""
+def _name_ends(
+    ax: Axes, heights: list[float], names: list[str], marks: Sequence[int | None]
+) -> None:
+    """Write names right of the axes, near the heights and apart from one another.
+
+    Each has its marker and color before it, or a short line of ink for None.
+    """
     step = 0.085  # of the height of the axes: a line of text
     order = np.argsort(heights)
     placed = np.clip(np.asarray(heights)[order], 0, 1)
@@ -234,10 +343,16 @@ def _name_ends(ax: Axes, heights: list[float], names: list[str]) -> None:
     for k in range(len(placed) - 2, -1, -1):
         placed[k] = min(placed[k], placed[k + 1] - step)
     for place, i in zip(placed, order, strict=True):
+        mark = marks[i]
+        look = (
+            {"color": INK, "linewidth": 1.4}
+            if mark is None
+            else {"color": COLORS[mark], "marker": MARKERS[mark]}
+        )
+        across = [1.015, 1.045] if mark is None else [1.03]
         ax.plot(
-            [1.03], [place], transform=ax.transAxes, clip_on=False,
-            color=COLORS[i], marker=MARKERS[i],
-        )  # fmt: skip
+            across, [place] * len(across), transform=ax.transAxes, clip_on=False, **look
+        )
         ax.annotate(
             names[i], (1.06, place), xycoords="axes fraction", va="center", fontsize=10
         )

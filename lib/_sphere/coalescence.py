@@ -29,8 +29,8 @@ from lib._checks import (
     require_positive,
     require_unit,
 )
-from lib._flow import tangent, unit
-from lib.sphere import cluster_labels
+from lib._sphere.flow import tangent, unit
+from lib._sphere.tokens import cluster_labels
 
 _LOG_LARGEST = float(np.log(np.finfo(np.float64).max))
 _BALANCED = 1e-12  # a total force this small next to its terms is an equilibrium

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lib._checks import Array, require_flag, require_number, require_unit
-from lib._flow import tangent, unit
-from lib._heads import IDENTITY, attend, log_partition
+from lib._sphere.flow import tangent, unit
+from lib._sphere.heads import IDENTITY, attend, log_partition
 
 _LARGEST_BETA = (
     1e13  # beyond, the rounding of <x, y> changes the energy by parts in 1e3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lib._checks import Array
-from lib._series import Kernel
+from lib._circle.series import Kernel
 
 _NEWTON = 50
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lib._svg import BookFigure, below, digest, image, merge, own_ids, picture
+from lib._figures.svg import BookFigure, below, digest, image, merge, own_ids, picture
 
 #: Largest static form of one explorer, in bytes, before compression.
 BUDGET = 250_000
