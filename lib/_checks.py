@@ -154,26 +154,6 @@ def require_flag(name: str, value: bool) -> bool:
     return bool(value)
 
 
-def require_unit(name: str, value: npt.ArrayLike) -> Array:
-    """Return ``value`` as tokens ``(..., n, d)``; raise ValueError off the sphere.
-
-    A norm may differ from 1 by 1e-8 at most.
-    """
-    array = as_float(name, value)
-    if array.ndim < 2 or array.size == 0:
-        raise ValueError(f"{name} must have shape (..., n, d), got {array.shape}")
-    with np.errstate(over="ignore"):
-        norms = np.sqrt(np.sum(array * array, axis=-1))
-    off = ~(np.abs(norms - 1) <= 1e-8)
-    if off.any():
-        require_finite(name, array)
-        raise ValueError(
-            f"{name} must lie on the unit sphere, but {name}{_first(off)} has norm"
-            f" {norms[off][0]:.9g}"
-        )
-    return array
-
-
 def require_choice(name: str, value: int, choices: Collection[int]) -> int:
     """Return ``value``; raise ValueError unless it is one of the integers listed."""
     integer = isinstance(value, Integral) and not isinstance(value, bool)

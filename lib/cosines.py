@@ -28,7 +28,7 @@ from lib._checks import (
     require_positive,
     require_square,
 )
-from lib._sphere.flow import unit
+from lib._sphere.geometry import unit
 from lib._sphere.heads import IDENTITY, attend
 from lib._trajectory import Trajectory
 

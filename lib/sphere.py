@@ -23,7 +23,7 @@ from functools import partial
 
 import numpy.typing as npt
 
-from lib._checks import Array, as_float, require_flag, require_number, require_unit
+from lib._checks import Array, as_float, require_flag, require_number
 from lib._sphere.coalescence import Coalescence, coalesce
 from lib._sphere.energy import dissipation, interaction_energy, partition_function
 from lib._sphere.equiangular import (
@@ -32,7 +32,8 @@ from lib._sphere.equiangular import (
     equiangular_gap,
     equiangular_time,
 )
-from lib._sphere.flow import flow, project, solve, tangent
+from lib._sphere.flow import flow, solve
+from lib._sphere.geometry import project, require_unit, tangent
 from lib._sphere.heads import attend, make_heads
 from lib._sphere.hemisphere import hemisphere_pole, hemisphere_probability
 from lib._sphere.layers import post_norm_layers, pre_norm_layers

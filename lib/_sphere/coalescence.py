@@ -22,14 +22,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
-    Array,
-    require_count,
-    require_flag,
-    require_positive,
-    require_unit,
-)
-from lib._sphere.flow import tangent, unit
+from lib._checks import Array, require_count, require_flag, require_positive
+from lib._sphere.geometry import require_unit, tangent, unit
 from lib._sphere.tokens import cluster_labels
 
 _LOG_LARGEST = float(np.log(np.finfo(np.float64).max))

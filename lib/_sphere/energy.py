@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, require_flag, require_number, require_unit
-from lib._sphere.flow import tangent, unit
+from lib._checks import Array, require_flag, require_number
+from lib._sphere.geometry import require_unit, tangent, unit
 from lib._sphere.heads import IDENTITY, attend, log_partition
 
 _LARGEST_BETA = (

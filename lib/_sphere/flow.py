@@ -8,50 +8,14 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
-    Array,
-    as_float,
-    require_count,
-    require_finite,
-    require_positive,
-    require_unit,
-)
+from lib._checks import Array, as_float, require_count, require_finite, require_positive
+from lib._sphere.geometry import require_unit, tangent, unit
 from lib._trajectory import Trajectory
 
 Field = Callable[[Array], Array]
 
 _COLLATZ = 0.6
 _QUIET = 1e-9  # stages that differ by less say nothing about the step
-
-
-def project(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-    r"""Part of y tangent to the sphere, :math:`\operatorname{Proj}_x y = y - \langle
-    x, y\rangle x`.
-
-    Parameters
-    ----------
-    x : array_like, shape (..., n, d)
-        Unit vectors.
-    y : array_like, shape (..., n, d)
-        A vector at each of them.
-
-    Returns
-    -------
-    ndarray, shape (..., n, d)
-        Orthogonal to x, row by row.
-
-    Raises
-    ------
-    ValueError
-        For vectors x off the sphere, or y that are not finite or do not fit.
-    """
-    x = require_unit("x", x)
-    y = require_finite("y", as_float("y", y))
-    if y.shape != x.shape:
-        raise ValueError(f"y must have the shape {x.shape} of x, got {y.shape}")
-    if np.abs(y).max() > 1e300:
-        raise ValueError(f"y is too large: its largest entry is {np.abs(y).max():.3g}")
-    return tangent(x, y)
 
 
 def flow(
@@ -122,23 +86,6 @@ def solve(
         if number % save_every == 0 or number == steps:
             saved.append(x)
     return Trajectory(saved_times(h, steps, save_every), np.stack(saved))
-
-
-def unit(y: Array) -> Array:
-    """Rows divided by their lengths."""
-    with np.errstate(over="ignore"):
-        length = np.sqrt(np.sum(y * y, axis=-1, keepdims=True))
-    if not (length.all() and np.isfinite(length).all()):  # squares left the range
-        largest = np.max(np.abs(y), axis=-1, keepdims=True)
-        if not largest.all():
-            raise ValueError("parts or x0 make a token 0, which has no direction")
-        return unit(y / largest)
-    return np.asarray(y / length)
-
-
-def tangent(x: Array, y: Array) -> Array:
-    """Projection of y on the tangent spaces at unit vectors x, unchecked."""
-    return np.asarray(y - np.sum(x * y, axis=-1, keepdims=True) * x)
 
 
 def saved_times(h: float, steps: int, save_every: int) -> Array:

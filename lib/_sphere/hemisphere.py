@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, require_count, require_unit
+from lib._checks import Array, require_count
+from lib._sphere.geometry import require_unit
 
 _SEPARATED = 1e-9  # smaller margins are not told from 0
 

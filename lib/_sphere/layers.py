@@ -7,15 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
-    Array,
-    as_float,
-    require_count,
-    require_finite,
-    require_positive,
-    require_unit,
-)
-from lib._sphere.flow import Field, saved_times, unit, vectors
+from lib._checks import Array, as_float, require_count, require_finite, require_positive
+from lib._sphere.flow import Field, saved_times, vectors
+from lib._sphere.geometry import require_unit, unit
 from lib._trajectory import Trajectory
 
 

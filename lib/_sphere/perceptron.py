@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, as_float, require_finite, require_unit
+from lib._checks import Array, as_float, require_finite
+from lib._sphere.geometry import require_unit
 
 
 def perceptron_output(

@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
-    Array,
-    require_count,
-    require_generator,
-    require_positive,
-    require_unit,
-)
-from lib._sphere.flow import unit
+from lib._checks import Array, require_count, require_generator, require_positive
+from lib._sphere.geometry import require_unit, unit
 
 
 def uniform_tokens(
