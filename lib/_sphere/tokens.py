@@ -33,8 +33,8 @@ def cluster_labels(x: npt.ArrayLike, radius: float) -> npt.NDArray[np.int64]:
     x : array_like, shape (..., n, d)
         Unit tokens.
     radius : float
-        Largest chord |x_i − x_j| of a step. Chords are differences of coordinates, so
-        that radii far below 1e-8 can be told apart.
+        Largest chord :math:`|x_i - x_j|` of a step. Chords are differences of
+        coordinates, so that radii far below 1e-8 can be told apart.
 
     Returns
     -------
