@@ -10,7 +10,7 @@ from lib._circle.growth import growth_rate
 from lib._circle.series import Kernel, as_density
 from lib.mean_field import density_moments
 
-_SMALLEST_BETA = 1e-100
+SMALLEST_BETA = 1e-100
 
 
 def critical_noise(beta: npt.ArrayLike, normalize: bool = True, *, d: int = 2) -> Array:
@@ -106,7 +106,7 @@ def free_energy(density: npt.ArrayLike, beta: float, noise: float) -> Array:
     ValueError
         For a density that is negative or has another mean, or β = 0.
     """
-    if abs(require_number("beta", beta)) < _SMALLEST_BETA:
+    if abs(require_number("beta", beta)) < SMALLEST_BETA:
         raise ValueError(f"beta must not be 0 for an energy, got {beta!r}")
     if require_number("noise", noise) < 0:
         raise ValueError(f"noise must not be negative, got {noise!r}")

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib._checks import Array, require_number, require_positive
-from lib._noise.critical import critical_noise, free_energy, tricritical_beta
+from lib._checks import Array, require_positive, require_within
+from lib._noise.critical import (
+    SMALLEST_BETA,
+    critical_noise,
+    free_energy,
+    tricritical_beta,
+)
 from lib._noise.gibbs import Gibbs, newton_at_order, polish
 
 _ITERATIONS = 20_000
-_SMALLEST_BETA, _LARGEST_BETA = 1e-100, 1e4
+_LARGEST_BETA = 1e4
 
 
 def ordered_state(order: float, beta: float) -> tuple[float, Array]:
@@ -47,9 +52,7 @@ def ordered_state(order: float, beta: float) -> tuple[float, Array]:
     The moments that the kernel sees are iterated, each time at the noise that gives the
     law its order, until Newton's method takes over.
     """
-    r = require_number("order", order)
-    if not 1e-4 <= r <= 0.9999:
-        raise ValueError(f"order must lie between 1e-4 and 0.9999, got {order!r}")
+    r = require_within("order", order, 1e-4, 0.9999)
     # A wrapped normal law of order r has the variance −2 log r and moments r^(k²).
     gibbs = Gibbs(_require_beta(beta), np.sqrt(40 / -np.log(r)))
     c: Array = np.asarray(r ** (gibbs.k[1:] ** 2.0))
@@ -91,9 +94,7 @@ def stationary_density(beta: float, noise: float, *, order0: float = 0.9) -> Arr
         For a β beyond 1e4, a noise too small to be resolved, or one so near to a
         transition that the iteration does not end.
     """
-    r = require_number("order0", order0)
-    if not 0 <= r <= 0.9999:
-        raise ValueError(f"order0 must lie between 0 and 0.9999, got {order0!r}")
+    r = require_within("order0", order0, 0, 0.9999)
     noise = require_positive("noise", noise)
     if noise < 1e-6:
         raise ValueError(f"noise must be at least 1e-6 to be resolved, got {noise!r}")
@@ -153,9 +154,4 @@ def transition_noise(beta: float) -> float:
 
 
 def _require_beta(beta: float) -> float:
-    if not _SMALLEST_BETA <= require_positive("beta", beta) <= _LARGEST_BETA:
-        raise ValueError(
-            f"beta must lie between {_SMALLEST_BETA:.0e} and {_LARGEST_BETA:.0e},"
-            f" got {beta!r}"
-        )
-    return float(beta)
+    return require_within("beta", beta, SMALLEST_BETA, _LARGEST_BETA)

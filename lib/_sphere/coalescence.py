@@ -22,7 +22,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, require_count, require_flag, require_positive
+from lib._checks import (
+    Array,
+    require_count,
+    require_flag,
+    require_positive,
+    require_within,
+)
 from lib._sphere.geometry import require_unit, tangent, unit
 from lib._sphere.tokens import cluster_labels
 
@@ -110,8 +116,7 @@ def coalesce(
         raise ValueError(f"x0 must be one system, of shape (n, d), got {x.shape}")
     beta = require_positive("beta", beta)
     require_count("clusters", clusters)
-    if not 1e-12 <= require_positive("tolerance", tolerance) <= 1e-2:
-        raise ValueError(f"tolerance must be from 1e-12 to 1e-2, got {tolerance!r}")
+    require_within("tolerance", tolerance, 1e-12, 1e-2)
     if not 1e-7 <= require_positive("radius", radius) < min(0.1, beta**-0.5):
         raise ValueError(
             f"radius must be at least 1e-7 and below 0.1 and beta^(-1/2), got"
