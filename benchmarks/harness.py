@@ -54,7 +54,7 @@ class Row:
     error: Callable[[Any, Any], float] = relative_error
     accuracy: float = 1e-14
     limit: Mapping[str, float] = field(default_factory=dict)
-    pieces: tuple[int, int] = (1, 1)
+    pieces: tuple[float, float] = (1, 1)
     sampled: bool = False
     pairs: int = PAIRS
 

@@ -76,6 +76,15 @@ def require_line(name: str, value: npt.ArrayLike) -> Array:
     return array
 
 
+def weights_or_equal(
+    name: str, value: npt.ArrayLike | None, size: int, of: str
+) -> Array:
+    """Return equal weights for None, and what ``require_weights`` returns otherwise."""
+    if value is None:
+        return np.full(size, 1 / size)
+    return require_weights(name, value, size, of)
+
+
 def require_weights(name: str, value: npt.ArrayLike, size: int, of: str) -> Array:
     """Return ``value`` as weights; raise ValueError unless positive with sum 1.
 

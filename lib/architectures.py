@@ -24,6 +24,10 @@ class Architecture(NamedTuple):
     outputs: list[Vector]
 
 
+def _relu(x: Array) -> Array:
+    return np.maximum(x, 0.0)
+
+
 def mlp(cov: npt.ArrayLike, depth: int = 3) -> Architecture:
     """Multilayer perceptron: ReLU layers that keep the variance, a linear readout.
 
@@ -46,14 +50,10 @@ def mlp(cov: npt.ArrayLike, depth: int = 3) -> Architecture:
     """
     program = Program()
     vectors = program.inputs(cov)
-
-    def relu(x: Array) -> Array:
-        return np.maximum(x, 0.0)
-
     for layer in range(require_count("depth", depth)):
         # E relu(Z)² = E Z²/2, which the variance 2 makes up for.
         weights = program.matrix(var=2.0 if layer else 1.0)
-        hidden = [program.nonlin(relu, h) for h in vectors] if layer else vectors
+        hidden = [program.nonlin(_relu, h) for h in vectors] if layer else vectors
         vectors = [program.matmul(weights, h) for h in hidden]
     return Architecture(program, vectors)
 
@@ -117,15 +117,12 @@ def cnn(cov: npt.ArrayLike, depth: int = 2) -> Architecture:
     program = Program()
     vectors = program.inputs(cov)
 
-    def relu(x: Array) -> Array:
-        return np.maximum(x, 0.0)
-
     def add(*parts: Array) -> Array:
         return np.asarray(sum(parts))
 
     for layer in range(require_count("depth", depth)):
         filters = [program.matrix(var=(2.0 if layer else 1.0) / 3) for _ in range(3)]
-        hidden = [program.nonlin(relu, h) for h in vectors] if layer else vectors
+        hidden = [program.nonlin(_relu, h) for h in vectors] if layer else vectors
         vectors = []
         for place in range(len(hidden)):
             near = zip(filters, range(place - 1, place + 2), strict=True)

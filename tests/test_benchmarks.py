@@ -129,6 +129,12 @@ def test_a_wrong_side_is_no_row():
                 harness.measure(row, UNITS, record.clock)
 
 
+def test_a_peer_that_does_a_share_is_charged_for_all():
+    record = Recorder()
+    result = harness.measure(toy(record, pieces=(1, 0.125)), UNITS, record.clock)
+    assert result["peer"]["seconds"] == 24 and result["ratio"]["median"] == 24
+
+
 def test_an_absent_peer_is_said_and_ours_is_still_measured():
     record = Recorder()
     row = toy(record, needs=ABSENT, limit={"exp": 2})

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lib import _checks as checks
+from lib._sphere.geometry import require_unit
 
 
 def test_good_input_passes_unchanged():
@@ -15,6 +16,9 @@ def test_good_input_passes_unchanged():
     assert checks.require_finite("x", masked, masked=True) is masked
     assert checks.require_positive("eps", np.float32(2)) == 2.0
     assert checks.require_count("n", np.int64(3)) == 3
+    assert checks.require_flag("normalize", np.True_) is True
+    unit = np.array([[0.6, 0.8], [1.0, 1e-5]])
+    assert require_unit("x", unit) is unit
 
 
 @pytest.mark.parametrize(
@@ -43,6 +47,11 @@ def test_good_input_passes_unchanged():
         (lambda: checks.require_count("n", True), ["n", "True"]),
         (lambda: checks.require_choice("order", 4, (1, 2)), ["order", "1, 2", "4"]),
         (lambda: checks.require_generator("rng", 0), ["rng", "0"]),
+        (lambda: checks.require_flag("shifted", 1), ["shifted", "1"]),
+        (lambda: require_unit("x", np.ones(3)), ["x", "(3,)"]),
+        (lambda: require_unit("x", np.ones((1, 2, 2))), ["x[0, 0]", "1.41421356"]),
+        (lambda: require_unit("x", [[np.nan, 1.0]]), ["x[0, 0]", "nan"]),
+        (lambda: require_unit("x", [[1e300, 1.0]]), ["x[0]", "norm inf"]),
     ],
 )
 def test_bad_input_is_named(call, words):

@@ -84,6 +84,7 @@ def logarithmic(
 def require_limits(
     name: str, limits: tuple[float, float], log: bool
 ) -> tuple[float, float]:
+    """Return ``limits`` as floats; raise ValueError unless they are an axis's ends."""
     ends = require_finite(name, as_float(name, limits))
     if ends.shape != (2,) or not ends[0] < ends[1] or (log and ends[0] <= 0):
         raise ValueError(f"{name} must be an increasing pair, got {limits!r}")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from lib._checks import Array, require_line, require_tokens, require_weights
+from lib._checks import Array, require_line, require_tokens, weights_or_equal
 from lib._heat.mixture import GaussianMixture, require_mixture
 
 _CROSSED = 1e-9  # weight of crossing tokens that does not matter
@@ -129,7 +129,4 @@ def _line(
     name: str, x: npt.ArrayLike, weights: npt.ArrayLike | None
 ) -> tuple[Array, Array]:
     tokens = require_line(name, x)
-    n = len(tokens)
-    if weights is None:
-        return tokens[:, 0], np.full(n, 1 / n)
-    return tokens[:, 0], require_weights("weights", weights, n, name)
+    return tokens[:, 0], weights_or_equal("weights", weights, len(tokens), name)

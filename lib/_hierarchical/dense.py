@@ -7,13 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
-    Array,
-    require_count,
-    require_generator,
-    require_matrix,
-    require_moderate,
-)
+from lib._checks import Array, require_count, require_generator, require_tokens
 from lib._hierarchical.widths import Layer, finite_layer
 from lib.attention import softmax
 
@@ -56,7 +50,7 @@ def dense(
         For tokens that are no finite matrix or have entries beyond 1e50, counts below
         1, or a score scale that is not a number from 0 to 1e100.
     """
-    tokens = require_matrix("x", require_moderate("x", x))
+    tokens = require_tokens("x", x)
     if np.abs(tokens).max() > 1e50:
         raise ValueError(f"x must not exceed 1e+50, got {np.abs(tokens).max():.3g}")
     n = tokens.shape[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib._checks import Array, require_count, require_number
+from lib._checks import Array, require_count, require_within
 
 _SMALL = 1e-3  # below it the leading term is nearer than the rounding of the sums
 _LARGEST = 100.0  # the nodes grow with the score scale
@@ -45,11 +45,7 @@ def orthonormal_constant(tokens: int, score_scale: float) -> float:
         For numbers out of these ranges.
     """
     m = float(require_count("tokens", tokens, most=2**53))
-    sigma = require_number("score_scale", score_scale)
-    if not 0 <= sigma <= _LARGEST:
-        raise ValueError(
-            f"score_scale must lie between 0 and {_LARGEST:g}, got {score_scale!r}"
-        )
+    sigma = require_within("score_scale", score_scale, 0, _LARGEST)
     if m == 1:
         return 0.0  # a single token has all the attention
     if sigma < _SMALL:

@@ -13,7 +13,7 @@ from lib._checks import (
     require_generator,
     require_gram,
     require_moderate,
-    require_positive,
+    require_within,
 )
 from lib._hierarchical import heads as _heads
 from lib._hierarchical import rules as _rules
@@ -31,10 +31,7 @@ class OutputLaw:
         self, gram: npt.ArrayLike, layer: _widths.Layer, tolerance: float, nodes: int
     ) -> None:
         array = require_gram("gram", require_moderate("gram", gram))
-        if not 1e-14 <= require_positive("tolerance", tolerance) <= 1e-2:
-            raise ValueError(
-                f"tolerance must lie between 1e-14 and 0.01, got {tolerance!r}"
-            )
+        require_within("tolerance", tolerance, 1e-14, 1e-2)
         self.gram = array.copy()
         self.gram.flags.writeable = False
         self.heads, self.score_scale = layer.heads, layer.score_scale

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, require_positive, require_tokens, require_weights
+from lib._checks import Array, require_positive, require_tokens, weights_or_equal
 from lib._sinkhorn.gibbs import GibbsKernel, squared_distances
 
 _WINDOW = 10  # iterations in which the error must halve: the local rate is ½ or less
@@ -156,11 +156,7 @@ def checked_problem(
 ) -> tuple[Array, float, Array, float]:
     """Tokens, eps, weights and tol after the checks shared by all transports."""
     tokens = require_tokens("x", x)
-    n = len(tokens)
-    if weights is None:
-        w = np.full(n, 1 / n)
-    else:
-        w = require_weights("weights", weights, n, "x")
+    w = weights_or_equal("weights", weights, len(tokens), "x")
     return tokens, require_positive("eps", eps), w, require_positive("tol", tol)
 
 

@@ -1,0 +1,92 @@
+"""Rows of lib.circle: the field by its Fourier series, beside all pairs of tokens."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks._timing import Call
+from benchmarks.harness import Growth, Row
+from lib._checks import Array
+from lib.circle import attention_field
+
+BETA = 9.0
+BLOCK = 2**18  # scores that stay in the cache: of the sizes tried the fastest
+SAMPLE = 40
+
+
+@cache
+def tokens(n: int) -> Array:
+    """Uniform angles."""
+    return np.random.default_rng(0).uniform(0, 2 * np.pi, n)
+
+
+def all_pairs(theta: Array, targets: int, rows: int) -> Array:
+    """The field of the first tokens as matrix products over all, in blocks of rows.
+
+    The shift by β makes a search for the maximum unnecessary; sums and denominator are
+    one product.
+    """
+    x = np.stack([np.cos(theta), np.sin(theta)])  # (2, n)
+    values = np.concatenate([x, np.ones((1, theta.size))]).T  # (n, 3)
+    field = np.empty(targets)
+    for start in range(0, targets, rows):
+        part = slice(start, min(start + rows, targets))
+        weights = x[:, part].T @ x
+        weights *= BETA
+        weights -= BETA
+        np.exp(weights, out=weights)
+        total = weights @ values
+        turned = x[0, part] * total[:, 1] - x[1, part] * total[:, 0]
+        field[part] = turned / total[:, 2]
+    return field
+
+
+def exact(n: int) -> Any:
+    """The definition for the first tokens, in long double."""
+    theta = np.longdouble(tokens(n))
+    turn = theta[:SAMPLE, None] - theta
+    weights = np.exp(BETA * (np.cos(turn) - 1))
+    return -(weights * np.sin(turn)).sum(axis=1) / weights.sum(axis=1)
+
+
+def error(field: Array, sample: Array) -> float:
+    """Largest absolute error of the first tokens."""
+    return float(np.abs(field[:SAMPLE] - sample).max())
+
+
+def field_row(n: int, rows: int, share: float = 1.0) -> Row:
+    """Both ways to the field; the peer does a share where all of it takes minutes."""
+    targets = max(SAMPLE, round(n * share))
+    return Row(
+        name=f"attention field of {n} tokens on the circle, β = 9",
+        ours=lambda: attention_field(tokens(n), BETA),
+        peer=lambda: all_pairs(tokens(n), targets, rows),
+        peer_name=f"matrix products over all pairs, {rows} rows at a time",
+        pieces=(1, targets / n),
+        reference=partial(exact, n),
+        error=error,
+        accuracy=1e-13,
+        limit={"bytes": 16 * n},
+    )
+
+
+def field_call(n: int) -> Call:
+    """A call whose time grows with the number of tokens."""
+    return partial(attention_field, tokens(n), BETA)
+
+
+ROWS: list[Row | Growth] = [
+    field_row(1000, BLOCK // 1000),
+    field_row(10**4, 1024),
+    field_row(10**4, BLOCK // 10**4),
+    field_row(10**5, BLOCK // 10**5, share=1 / 400),
+    Growth(
+        name="attention field on the circle, in the number of tokens",
+        sizes=(2**14, 2**15, 2**16, 2**17, 2**18),
+        run=field_call,
+        expected=1,
+    ),
+]

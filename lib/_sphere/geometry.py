@@ -1,0 +1,76 @@
+"""Unit vectors, and the tangent spaces of the sphere."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lib._checks import Array, as_float, require_finite
+
+
+def require_unit(name: str, value: npt.ArrayLike) -> Array:
+    """Return ``value`` as tokens ``(..., n, d)``; raise ValueError off the sphere.
+
+    A norm may differ from 1 by 1e-8 at most.
+    """
+    array = as_float(name, value)
+    if array.ndim < 2 or array.size == 0:
+        raise ValueError(f"{name} must have shape (..., n, d), got {array.shape}")
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(np.sum(array * array, axis=-1))
+    off = ~(np.abs(norms - 1) <= 1e-8)
+    if off.any():
+        require_finite(name, array)
+        first = np.argwhere(off)[0].tolist()
+        raise ValueError(
+            f"{name} must lie on the unit sphere, but {name}{first} has norm"
+            f" {norms[off][0]:.9g}"
+        )
+    return array
+
+
+def project(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+    r"""Part of y tangent to the sphere, :math:`\operatorname{Proj}_x y = y - \langle
+    x, y\rangle x`.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., n, d)
+        Unit vectors.
+    y : array_like, shape (..., n, d)
+        A vector at each of them.
+
+    Returns
+    -------
+    ndarray, shape (..., n, d)
+        Orthogonal to x, row by row.
+
+    Raises
+    ------
+    ValueError
+        For vectors x off the sphere, or y that are not finite or do not fit.
+    """
+    x = require_unit("x", x)
+    y = require_finite("y", as_float("y", y))
+    if y.shape != x.shape:
+        raise ValueError(f"y must have the shape {x.shape} of x, got {y.shape}")
+    if np.abs(y).max() > 1e300:
+        raise ValueError(f"y is too large: its largest entry is {np.abs(y).max():.3g}")
+    return tangent(x, y)
+
+
+def unit(y: Array) -> Array:
+    """Rows divided by their lengths."""
+    with np.errstate(over="ignore"):
+        length = np.sqrt(np.sum(y * y, axis=-1, keepdims=True))
+    if not (length.all() and np.isfinite(length).all()):  # squares left the range
+        largest = np.max(np.abs(y), axis=-1, keepdims=True)
+        if not largest.all():
+            raise ValueError("parts or x0 make a token 0, which has no direction")
+        return unit(y / largest)
+    return np.asarray(y / length)
+
+
+def tangent(x: Array, y: Array) -> Array:
+    """Projection of y on the tangent spaces at unit vectors x, unchecked."""
+    return np.asarray(y - np.sum(x * y, axis=-1, keepdims=True) * x)

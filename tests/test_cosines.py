@@ -1,0 +1,113 @@
+"""The closed equation of the cosines, against tokens of any dimension."""
+
+import numpy as np
+import pytest
+
+from lib import cosines, sphere
+from lib.sphere import equiangular_gap
+
+RNG = np.random.default_rng(0)
+X = sphere.uniform_tokens(9, 40, systems=3, rng=RNG)
+G = X @ X.mT
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("beta", [2.0, -2.0, 0.0])
+def test_drift_is_that_of_the_tokens(beta, normalize):
+    field = sphere.attention_field(X, beta, normalize)
+    expected = field @ X.mT + X @ field.mT
+    found = cosines.cosine_drift(G, beta, normalize)
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+    np.testing.assert_allclose(np.diagonal(found, axis1=1, axis2=2), 0, atol=1e-15)
+
+
+@pytest.mark.parametrize("d", [2, 8, 40, 1024])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_cosines_move_as_those_of_tokens(d, normalize):
+    """The same numbers in fewer coordinates, or in as many, for flow and layers."""
+    x = sphere.uniform_tokens(9, d, systems=2, rng=RNG)
+    tokens = sphere.simulate(x, 3.0, 4, 16, normalize=normalize)
+    found = cosines.simulate(x @ x.mT, 3.0, 4, 16, normalize=normalize)
+    np.testing.assert_array_equal(found.times, tokens.times)
+    expected = tokens.states @ tokens.states.mT
+    np.testing.assert_allclose(found.states, expected, atol=3e-14)
+    tokens = sphere.post_norm_layers(
+        x, lambda y: sphere.attention_output(y, 3.0, normalize), 0.1, 50
+    )
+    found = cosines.post_norm_layers(x @ x.mT, 3.0, 0.1, 50, normalize=normalize)
+    expected = tokens.states @ tokens.states.mT
+    np.testing.assert_allclose(found.states, expected, atol=3e-14)
+
+
+def test_a_layer_is_a_congruence():
+    found = cosines.post_norm_layers(G[0], 3.0, 0.1, 1).states[1]
+    weights = np.exp(3 * G[0])
+    step = np.eye(9) + 0.1 * weights / weights.sum(axis=1, keepdims=True)
+    product = step @ G[0] @ step.T
+    scale = np.sqrt(np.diag(product))
+    np.testing.assert_allclose(found, product / np.outer(scale, scale), atol=1e-14)
+
+
+def test_flow_solves_the_closed_equation():
+    """A central difference of the states is the drift at the one between."""
+    states = cosines.simulate(G, 3.0, 2e-3, 2).states
+    quotient = (states[2] - states[0]) / 2e-3
+    np.testing.assert_allclose(
+        quotient, cosines.cosine_drift(states[1], 3.0), atol=1e-5
+    )
+
+
+def test_states_stay_matrices_of_cosines():
+    states = cosines.simulate(G, 8.0, 60, 240, save_every=40).states
+    np.testing.assert_array_equal(np.diagonal(states, axis1=-2, axis2=-1), 1)
+    assert np.linalg.eigvalsh(states).min() > -1e-13
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 40])
+def test_root_has_the_rank_as_dimension(d):
+    x = sphere.uniform_tokens(9, d, rng=RNG)
+    root = cosines.root(x @ x.T)
+    assert root.shape == (9, min(9, d))
+    np.testing.assert_allclose(root @ root.T, x @ x.T, atol=1e-13)
+
+
+def test_merged_share_counts_pairs():
+    theta = np.array([0, 1e-3, 2e-3, 2.0])
+    x = np.stack([np.cos(theta), np.sin(theta)], axis=1)
+    gram = x @ x.T
+    # Cosine 1 − 5e-7 for neighbors, 1 − 2e-6 across.
+    shares = [cosines.merged_share(gram, gap) for gap in (1e-7, 1e-6, 1e-5, 2.0)]
+    assert shares == [0, 2 / 6, 3 / 6, 1]
+    batch = cosines.merged_share(np.stack([gram, np.ones((4, 4))]), 1e-6)
+    np.testing.assert_allclose(batch, [2 / 6, 1])
+
+
+def test_infinite_dimension_is_the_equiangular_curve():
+    found = cosines.simulate(np.eye(12), 4.0, 10, 400)
+    gaps = 1 - found.states[1:, 0, 1]
+    np.testing.assert_allclose(
+        gaps, equiangular_gap(12, 4.0, found.times[1:]), atol=1e-8
+    )
+    spread = np.ptp(found.states[:, *np.triu_indices(12, 1)], axis=1)
+    assert spread.max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: cosines.simulate(2 * np.eye(3), 1.0, 1, 1), ["cosines0", "2"]),
+        (lambda: cosines.simulate(np.ones((2, 3)), 1.0, 1, 1), ["cosines0", "(2, 3)"]),
+        (lambda: cosines.root(np.eye(3) + np.tri(3, k=-1)), ["cosines", "symmetric"]),
+        (lambda: cosines.root([[1, 2.0], [2, 1]]), ["cosines", "2"]),
+        (
+            lambda: cosines.root([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]),
+            ["cosines", "semidefinite", "-0.8"],
+        ),
+        (lambda: cosines.merged_share([[1.0]], 0.1), ["cosines", "two tokens"]),
+        (lambda: cosines.simulate(np.eye(3), 1.0, 20, 1), ["steps=1", "take about"]),
+    ],
+)
+def test_bad_input_is_named(call, words):
+    with pytest.raises(ValueError, match=".") as error:
+        call()
+    assert all(word in str(error.value) for word in words), str(error.value)
