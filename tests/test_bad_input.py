@@ -61,8 +61,8 @@ FLOW = {"x": TOKENS, "eps": 0.5, "weights": MASS}
 # What a result may come with; other warnings are errors here.
 DOCUMENTED = (SpacingWarning, ConvergenceWarning, FrozenFlowWarning)
 AXES = {"xlabel": "n", "ylabel": "error"}
-TOKENS = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
-COSINES, THETA = TOKENS @ TOKENS.T, np.array([0.1, 0.5, 2.0, 4.5])
+UNITS = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
+COSINES, THETA = UNITS @ UNITS.T, np.array([0.1, 0.5, 2.0, 4.5])
 DENSITY = 1 + np.array([0.5, 0.25, -0.25, -0.5, -0.5, -0.25, 0.25, 0.5])
 HEADS = {"query": SQUARES[:, :2], "key": SQUARES[:, 1:], "value": SQUARES}
 
@@ -81,20 +81,6 @@ CALLS = {
     "attention.remainder_bound": dict(logits=ROWS, order=3),
     "attention.shaped_attention": dict(logits=SQUARES, temperature=1.5),
     "attention.random_scores": dict(x=ROWS, key_width=3, rng=RNG),
-    "circle.attention_field": dict(theta=THETA, beta=2.0, normalize=True),
-    "circle.attention_field:unnormalized": dict(
-        theta=THETA, beta=-2.0, normalize=False
-    ),
-    "circle.partition_function": dict(theta=THETA, beta=2.0, at=THETA, shifted=True),
-    "circle.simulate": dict(
-        theta0=THETA, beta=2.0, horizon=1.0, steps=3, normalize=True, save_every=2
-    ),
-    "circle.moments": dict(theta=THETA, modes=3),
-    "circle.points": dict(theta=THETA),
-    "circle.wasserstein_distance": dict(theta=THETA, other=THETA[1:]),
-    "circle.growth_rate": dict(mode=3, beta=2.0, normalize=True, d=3),
-    "circle.growth_rate:many": dict(mode=np.arange(4), beta=SIZES[:4]),
-    "circle.fastest_mode": dict(beta=SIZES, d=3),
     "claims.verify": dict(
         claim="8 is 8.", measured=SIZES, expected=SIZES, tolerance=0.5,
         stderr=1 / SIZES, refuted=False, statement="prop-sizes",
@@ -109,31 +95,7 @@ CALLS = {
     "claims.generator": dict(key=7),
     "claims.Verdict": "verify",
     "claims.Order": "convergence_order",
-    "sphere.coalesce": dict(
-        x0=TOKENS, beta=3.0, normalize=True, clusters=1, radius=1e-3, tolerance=1e-6
-    ),
-    "sphere.Coalescence": "coalesce",
-    "cosines.cosine_drift": dict(cosines=COSINES, beta=2.0, normalize=True),
-    "cosines.simulate": dict(
-        cosines0=COSINES, beta=2.0, horizon=1.0, steps=3, normalize=True, save_every=2
-    ),
-    "cosines.post_norm_layers": dict(
-        cosines0=COSINES, beta=2.0, step=0.5, depth=3, normalize=True, save_every=2
-    ),
-    "cosines.root": dict(cosines=COSINES),
-    "cosines.merged_share": dict(cosines=COSINES, gap=0.1),
     "data.image_tokens": dict(per_class=2),
-    "sphere.equiangular_field": dict(
-        cosine=ROWS[0] / 9, n=4, beta=2.0, normalize=True
-    ),
-    "sphere.equiangular_gap": dict(
-        n=4, beta=2.0, times=SIZES, cosine0=0.1, normalize=True
-    ),
-    "sphere.equiangular_time": dict(
-        n=4, beta=SIZES, gap=1e-3, normalize=True, cosine0=0.1
-    ),
-    "sphere.equiangular_time:one": dict(n=4, beta=2.0, gap=1e-3),
-    "sphere.attention_cosine": dict(cosine=0.3, n=4, beta=2.0),
     "gram.simulate": dict(
         gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG, every=2, factors=True
     ),
@@ -150,58 +112,6 @@ CALLS = {
     "gram.bartlett": dict(paths=2, m=3, degrees=5, rng=RNG),
     "gram.ShapedLayer": SHAPED,
     "gram.Trajectory": "simulate",
-    "sphere.hemisphere_pole": dict(x=TOKENS),
-    "sphere.hemisphere_probability": dict(n=8, d=5),
-    "mean_field.density_moments": dict(density=DENSITY, modes=3),
-    "mean_field.quantile_tokens": dict(density=DENSITY, n=5),
-    "mean_field.simulate": dict(
-        density0=DENSITY, beta=2.0, horizon=1.0, steps=5, normalize=True, noise=0.1,
-        tail=1.0, save_every=2,
-    ),
-    "noise.langevin": dict(
-        theta0=THETA, beta=2.0, noise=0.1, horizon=1.0, steps=3, normalize=True,
-        save_every=2, rng=RNG,
-    ),
-    "noise.critical_noise": dict(beta=2.0, normalize=True, d=3),
-    "noise.tricritical_beta": dict(d=3),
-    "noise.ordered_state": dict(order=0.6, beta=3.0),
-    "noise.stationary_density": dict(beta=3.0, noise=0.03, order0=0.5),
-    "noise.free_energy": dict(density=DENSITY, beta=3.0, noise=0.03),
-    "noise.transition_noise": dict(beta=3.0),
-    "sphere.project": dict(x=TOKENS, y=ROWS),
-    "sphere.attention_output": dict(
-        x=TOKENS[:, :3] / np.linalg.norm(TOKENS[:, :3], axis=1, keepdims=True),
-        beta=2.0, normalize=True, causal=True, **HEADS,
-    ),
-    "sphere.attention_field": dict(
-        x=TOKENS[:, :3] / np.linalg.norm(TOKENS[:, :3], axis=1, keepdims=True),
-        beta=2.0, normalize=False, causal=True, **HEADS,
-    ),
-    "sphere.attention_field:plain": dict(x=TOKENS, beta=2.0),
-    "sphere.perceptron_output": dict(
-        x=TOKENS, inner=ROWS, outer=ROWS.T, bias=ROWS[0, :3], activation=np.tanh
-    ),
-    "sphere.flow": dict(
-        field=lambda x: -x[..., ::-1], x0=TOKENS, horizon=1.0, steps=3, save_every=2
-    ),
-    "sphere.simulate": dict(
-        x0=TOKENS[:, :3] / np.linalg.norm(TOKENS[:, :3], axis=1, keepdims=True),
-        beta=0.5, horizon=1.0, steps=9, normalize=True, causal=True, save_every=2,
-        **HEADS,
-    ),
-    "sphere.simulate:plain": dict(x0=TOKENS, beta=2.0, horizon=1.0, steps=3),
-    "sphere.post_norm_layers": dict(
-        x0=TOKENS, parts=lambda x: x[..., ::-1], step=0.5, depth=3, save_every=2
-    ),
-    "sphere.pre_norm_layers": dict(
-        x0=ROWS, parts=[lambda x: x[..., ::-1], np.sin], step=0.5, depth=3, save_every=2
-    ),
-    "sphere.partition_function": dict(x=TOKENS, beta=2.0, shifted=False),
-    "sphere.interaction_energy": dict(x=TOKENS, beta=2.0, shifted=False),
-    "sphere.interaction_energy:shifted": dict(x=TOKENS, beta=-2.0, shifted=True),
-    "sphere.dissipation": dict(x=TOKENS, beta=2.0, normalize=True, shifted=False),
-    "sphere.uniform_tokens": dict(n=3, d=2, systems=2, rng=RNG),
-    "sphere.cluster_labels": dict(x=TOKENS, radius=0.5),
     "collapse.log_residual": dict(
         gram0=np.eye(3), layer=PlainLayer(9, 2, 0.0, 1.0), depth=2, paths=2, rng=RNG
     ),
@@ -254,6 +164,96 @@ CALLS = {
         cov=PAIR, heads=2, score_scale=1.5, bound=9.0, tied=False
     ),
     "architectures.Architecture": "mlp",
+    "sphere.coalesce": dict(
+        x0=UNITS, beta=3.0, normalize=True, clusters=1, radius=1e-3, tolerance=1e-6
+    ),
+    "sphere.Coalescence": "coalesce",
+    "sphere.equiangular_field": dict(
+        cosine=ROWS[0] / 9, n=4, beta=2.0, normalize=True
+    ),
+    "sphere.equiangular_gap": dict(
+        n=4, beta=2.0, times=SIZES, cosine0=0.1, normalize=True
+    ),
+    "sphere.equiangular_time": dict(
+        n=4, beta=SIZES, gap=1e-3, normalize=True, cosine0=0.1
+    ),
+    "sphere.equiangular_time:one": dict(n=4, beta=2.0, gap=1e-3),
+    "sphere.attention_cosine": dict(cosine=0.3, n=4, beta=2.0),
+    "sphere.hemisphere_pole": dict(x=UNITS),
+    "sphere.hemisphere_probability": dict(n=8, d=5),
+    "sphere.project": dict(x=UNITS, y=ROWS),
+    "sphere.attention_output": dict(
+        x=UNITS[:, :3] / np.linalg.norm(UNITS[:, :3], axis=1, keepdims=True),
+        beta=2.0, normalize=True, causal=True, **HEADS,
+    ),
+    "sphere.attention_field": dict(
+        x=UNITS[:, :3] / np.linalg.norm(UNITS[:, :3], axis=1, keepdims=True),
+        beta=2.0, normalize=False, causal=True, **HEADS,
+    ),
+    "sphere.attention_field:plain": dict(x=UNITS, beta=2.0),
+    "sphere.perceptron_output": dict(
+        x=UNITS, inner=ROWS, outer=ROWS.T, bias=ROWS[0, :3], activation=np.tanh
+    ),
+    "sphere.flow": dict(
+        field=lambda x: -x[..., ::-1], x0=UNITS, horizon=1.0, steps=3, save_every=2
+    ),
+    "sphere.simulate": dict(
+        x0=UNITS[:, :3] / np.linalg.norm(UNITS[:, :3], axis=1, keepdims=True),
+        beta=0.5, horizon=1.0, steps=9, normalize=True, causal=True, save_every=2,
+        **HEADS,
+    ),
+    "sphere.simulate:plain": dict(x0=UNITS, beta=2.0, horizon=1.0, steps=3),
+    "sphere.post_norm_layers": dict(
+        x0=UNITS, parts=lambda x: x[..., ::-1], step=0.5, depth=3, save_every=2
+    ),
+    "sphere.pre_norm_layers": dict(
+        x0=ROWS, parts=[lambda x: x[..., ::-1], np.sin], step=0.5, depth=3, save_every=2
+    ),
+    "sphere.partition_function": dict(x=UNITS, beta=2.0, shifted=False),
+    "sphere.interaction_energy": dict(x=UNITS, beta=2.0, shifted=False),
+    "sphere.interaction_energy:shifted": dict(x=UNITS, beta=-2.0, shifted=True),
+    "sphere.dissipation": dict(x=UNITS, beta=2.0, normalize=True, shifted=False),
+    "sphere.uniform_tokens": dict(n=3, d=2, systems=2, rng=RNG),
+    "sphere.cluster_labels": dict(x=UNITS, radius=0.5),
+    "cosines.cosine_drift": dict(cosines=COSINES, beta=2.0, normalize=True),
+    "cosines.simulate": dict(
+        cosines0=COSINES, beta=2.0, horizon=1.0, steps=3, normalize=True, save_every=2
+    ),
+    "cosines.post_norm_layers": dict(
+        cosines0=COSINES, beta=2.0, step=0.5, depth=3, normalize=True, save_every=2
+    ),
+    "cosines.root": dict(cosines=COSINES),
+    "cosines.merged_share": dict(cosines=COSINES, gap=0.1),
+    "circle.attention_field": dict(theta=THETA, beta=2.0, normalize=True),
+    "circle.attention_field:unnormalized": dict(
+        theta=THETA, beta=-2.0, normalize=False
+    ),
+    "circle.partition_function": dict(theta=THETA, beta=2.0, at=THETA, shifted=True),
+    "circle.simulate": dict(
+        theta0=THETA, beta=2.0, horizon=1.0, steps=3, normalize=True, save_every=2
+    ),
+    "circle.moments": dict(theta=THETA, modes=3),
+    "circle.points": dict(theta=THETA),
+    "circle.wasserstein_distance": dict(theta=THETA, other=THETA[1:]),
+    "circle.growth_rate": dict(mode=3, beta=2.0, normalize=True, d=3),
+    "circle.growth_rate:many": dict(mode=np.arange(4), beta=SIZES[:4]),
+    "circle.fastest_mode": dict(beta=SIZES, d=3),
+    "mean_field.density_moments": dict(density=DENSITY, modes=3),
+    "mean_field.quantile_tokens": dict(density=DENSITY, n=5),
+    "mean_field.simulate": dict(
+        density0=DENSITY, beta=2.0, horizon=1.0, steps=5, normalize=True, noise=0.1,
+        tail=1.0, save_every=2,
+    ),
+    "noise.langevin": dict(
+        theta0=THETA, beta=2.0, noise=0.1, horizon=1.0, steps=3, normalize=True,
+        save_every=2, rng=RNG,
+    ),
+    "noise.critical_noise": dict(beta=2.0, normalize=True, d=3),
+    "noise.tricritical_beta": dict(d=3),
+    "noise.ordered_state": dict(order=0.6, beta=3.0),
+    "noise.stationary_density": dict(beta=3.0, noise=0.03, order0=0.5),
+    "noise.free_energy": dict(density=DENSITY, beta=3.0, noise=0.03),
+    "noise.transition_noise": dict(beta=3.0),
     "hierarchical.AttentionLimit": dict(
         gram=PAIR, heads=2, score_scale=1.5, tolerance=1e-6, nodes=2**16
     ),

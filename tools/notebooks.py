@@ -121,7 +121,8 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
     start = _children_seconds()
     client = NotebookClient(
         notebook, timeout=600, kernel_name="python3", record_timing=False,
-        store_widget_state=False, resources={"metadata": {"path": str(path.parent)}},
+        store_widget_state=False, coalesce_streams=True,
+        resources={"metadata": {"path": str(path.parent)}},
     )  # fmt: skip
     try:
         client.execute()
