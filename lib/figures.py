@@ -5,12 +5,12 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from lib._figures.axes import COLORS, MARKERS, STYLE, style
-from lib._figures.explorer import Explorer, explore
+from lib._figures.explorer import Explorer, animate, explore
 from lib._figures.plots import compare_plot, curve_plot, level_plot, rate_plot
 from lib._figures.svg import INK, BookFigure, render
 
 __all__ = [
-    "COLORS", "INK", "MARKERS", "BookFigure", "Explorer",
+    "COLORS", "INK", "MARKERS", "BookFigure", "Explorer", "animate",
     "compare_plot", "curve_plot", "explore", "figure", "level_plot", "rate_plot",
     "style",
 ]  # fmt: skip

@@ -374,6 +374,9 @@ CALLS = {
     "figures.explore": dict(
         draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
     ),
+    "figures.animate": dict(
+        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
+    ),
     "figures.BookFigure": "figure",
     "figures.Explorer": "explore",
 }  # fmt: skip

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from lib.figures import (
     COLORS,
     INK,
+    animate,
     curve_plot,
     explore,
     figure,
@@ -177,6 +178,20 @@ def test_explorer_in_a_kernel_has_continuous_sliders():
     assert "height of 0.15" in view.value
     linear = explore(bars, height=[0.1, 0.2, 0.3]).widget().children[0]
     assert type(linear).__name__ == "FloatSlider"
+
+
+def test_animation_is_an_explorer_with_a_button():
+    moving, still = animate(bars, height=[0.1, 0.3]), explore(bars, height=[0.1, 0.3])
+    button = '<button type="button" class="explorer-play">Play</button>'
+    assert moving._repr_html_().replace(button, "") == still._repr_html_()
+    with pytest.raises(ValueError, match="one argument that moves, got height, label"):
+        animate(bars, height=[0.1, 0.2], label=["a", "b"])
+
+
+def test_animation_in_a_kernel_plays():
+    player, height, view = animate(bars, height=[0.1, 0.2, 0.4]).widget().children
+    player.value = 2
+    assert height.value == 0.4 and "height of 0.4" in view.value
 
 
 @pytest.mark.parametrize(

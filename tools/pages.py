@@ -96,6 +96,33 @@ class Scoreboard(Page):
         return heading.group(1) if heading else page
 
 
+class Scoreline(Page):
+    """The scoreboard in one line, with a link to it."""
+
+    def run(self) -> list[nodes.Node]:
+        words = Counter(row.word for row in self.rows)
+        record = self.read(RESEED)
+        failing = sum(each["passed"] < each["runs"] for each in record["claims"])
+        first, last = record["offsets"]
+        link = addnodes.pending_xref(
+            "",
+            nodes.inline(text="scoreboard"),
+            refdomain="std",
+            reftype="doc",
+            reftarget="/chapters/reference/scoreboard",
+            refdoc=self.env.docname,
+            refexplicit=True,
+            refwarn=True,
+        )
+        text = (
+            f"{len(self.rows)} such verdicts stand here: {words['HOLDS']} claims"
+            f" hold, {words['REFUTED']} were meant to fail and do. Under"
+            f" {last - first + 1} fresh seeds {failing or 'none'} of them came out"
+            " otherwise. All are on the "
+        )
+        return [nodes.paragraph("", "", nodes.Text(text), link, nodes.Text("."))]
+
+
 class Errata(Page):
     """The errors of the sources: printed form refuted, corrected form holding."""
 
@@ -293,6 +320,7 @@ def setup(app: Any) -> None:
     app.connect("doctree-resolved", link_both_ways)
     app.connect("autodoc-process-docstring", say_where_used)
     app.add_directive("scoreboard", Scoreboard)
+    app.add_directive("scoreline", Scoreline)
     app.add_directive("errata", Errata)
     app.add_directive("reseed", Reseed)
     app.add_directive("benchmarks", Benchmarks)

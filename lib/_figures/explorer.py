@@ -21,11 +21,12 @@ BUDGET = 250_000
 
 @dataclass(frozen=True)
 class Explorer:
-    """Frames of a figure over a grid of values; made by :func:`explore`."""
+    """Frames of a figure over a grid of values, from ``explore`` or ``animate``."""
 
     draw: Callable[..., BookFigure]
     values: dict[str, tuple[Any, ...]]
     frames: tuple[BookFigure, ...]
+    plays: bool = False
 
     def __repr__(self) -> str:
         return self.frames[0].alt
@@ -59,7 +60,8 @@ class Explorer:
 
         for control in controls.values():
             control.observe(redraw, "value")
-        return ipywidgets.VBox([*controls.values(), view])
+        player = [_player(self, controls)] if self.plays else []
+        return ipywidgets.VBox([*player, *controls.values(), view])
 
 
 def explore(draw: Callable[..., BookFigure], **values: Sequence[Any]) -> Explorer:
@@ -87,6 +89,44 @@ def explore(draw: Callable[..., BookFigure], **values: Sequence[Any]) -> Explore
         Without values or with stops that repeat, when ``draw`` returns something else
         than a figure or differs between two calls, or beyond 250 kB.
     """
+    return _explorer(draw, values, plays=False)
+
+
+def animate(draw: Callable[..., BookFigure], **values: Sequence[Any]) -> Explorer:
+    """Let one argument of a drawing function run through its stops by itself.
+
+    As :func:`explore` for one argument, with a button that plays and pauses. On the
+    static site it starts when it comes into view, unless the reader asked the system
+    for less motion.
+
+    Parameters
+    ----------
+    draw : callable
+        Pure function of the named value that returns ``figure(...)``.
+    **values : sequence
+        The name of the argument and its stops.
+
+    Returns
+    -------
+    Explorer
+        Its ``_repr_html_()`` is the static form.
+
+    Raises
+    ------
+    ValueError
+        For more than one argument, and as :func:`explore`.
+    """
+    if len(values) > 1:
+        raise ValueError(
+            f"values must name one argument that moves, got {', '.join(values)}"
+        )
+    return _explorer(draw, values, plays=True)
+
+
+def _explorer(
+    draw: Callable[..., BookFigure], values: dict[str, Sequence[Any]], plays: bool
+) -> Explorer:
+    """The frames at all combinations of the values, checked."""
     if not callable(draw):
         raise ValueError(f"draw must be a function, got {draw!r}")
     if not values:
@@ -105,7 +145,7 @@ def explore(draw: Callable[..., BookFigure], **values: Sequence[Any]) -> Explore
         frames.append(frame)
     if draw(**grid[0]) != frames[0]:
         raise ValueError(f"draw is impure: two calls differ at {grid[0]}")
-    explorer = Explorer(draw, stops, tuple(frames))
+    explorer = Explorer(draw, stops, tuple(frames), plays)
     size = len(explorer.html.encode())
     if size > BUDGET:
         raise ValueError(
@@ -151,10 +191,12 @@ def _static_form(explorer: Explorer) -> str:
         _slider(f"{key}-s{number}", *item)
         for number, item in enumerate(explorer.values.items())
     )
+    button = '<button type="button" class="explorer-play">Play</button>'
     return (
         f'<figure class="book-figure book-explorer">'
         f"{picture(own_ids(first, key), frames[0].alt)}"
-        f'<div class="explorer-controls" hidden="hidden">{sliders}</div>'
+        f'<div class="explorer-controls" hidden="hidden">'
+        f"{button if explorer.plays else ''}{sliders}</div>"
         f'<script type="application/json">{text}</script>'
         f"{below(frames[0].caption)}</figure>"
     )
@@ -195,6 +237,18 @@ def _control(name: str, stops: tuple[Any, ...]) -> Any:
         bounds = {"min": np.log10(low), "max": np.log10(high), "step": 0.01}
         return ipywidgets.FloatLogSlider(base=10, **bounds, **common)
     return ipywidgets.FloatSlider(min=low, max=high, step=(high - low) / 100, **common)
+
+
+def _player(explorer: Explorer, controls: dict[str, Any]) -> Any:
+    """A button that moves the only control through its stops."""
+    import ipywidgets
+
+    ((name, stops),) = explorer.values.items()
+    player = ipywidgets.Play(max=len(stops) - 1, interval=200, description="Play")
+    player.observe(
+        lambda change: setattr(controls[name], "value", stops[change["new"]]), "value"
+    )
+    return player
 
 
 def _in_kernel() -> bool:
