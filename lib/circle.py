@@ -128,7 +128,7 @@ def partition_function(
     z = np.broadcast_to(circle_points(places), (len(flat), places.size))
     values = fourier_values((kernel.value * c)[:, None], z)[0]
     if not require_flag("shifted", shifted):
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             values = values * np.exp(abs(beta))
     if not np.isfinite(values).all():
         raise ValueError(f"beta={beta!r} overflows; shifted=True gives a finite form")
@@ -184,6 +184,7 @@ def simulate(
     saved = [x]
     for number in range(1, steps + 1):
         k1 = slope(x)
+        check.speed(k1)
         k2 = slope(x + h / 2 * k1)
         k3 = slope(x + h / 2 * k2)
         k4 = slope(x + h * k3)

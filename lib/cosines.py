@@ -28,6 +28,7 @@ from lib._checks import (
     require_positive,
     require_square,
 )
+from lib._sphere.flow import Field, solve
 from lib._sphere.geometry import unit
 from lib._sphere.heads import IDENTITY, attend
 from lib._trajectory import Trajectory
@@ -60,12 +61,16 @@ def cosine_drift(cosines: npt.ArrayLike, beta: float, normalize: bool = True) ->
         For a matrix that cannot be cosines of unit tokens.
     """
     g = _require_cosines("cosines", cosines)
-    scores = require_number("beta", beta) * g
-    if require_flag("normalize", normalize):
-        weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
-        mixed = weights @ g / np.sum(weights, axis=-1, keepdims=True)  # AG
-    else:
-        mixed = np.exp(scores - abs(beta)) @ g / g.shape[-1]
+    b = require_number("beta", beta)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = b * g
+        if require_flag("normalize", normalize):
+            weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+            mixed = weights @ g / np.sum(weights, axis=-1, keepdims=True)  # AG
+        else:
+            mixed = np.exp(scores - abs(b)) @ g / g.shape[-1]
+    if not np.isfinite(mixed).all():  # cosines may exceed 1 by rounding
+        raise ValueError(f"beta={beta!r} is too large: scores of cosines overflow")
     m = np.diagonal(mixed, axis1=-2, axis2=-1)[..., None]  # (..., n, 1)
     half = mixed - m * g
     return np.asarray(half + half.mT)
@@ -99,10 +104,8 @@ def simulate(
     ValueError
         For a matrix that cannot be cosines of unit tokens, or too few steps.
     """
-    tokens = _root("cosines0", cosines0)
-    found = sphere.simulate(
-        tokens, beta, horizon, steps, normalize=normalize, save_every=save_every
-    )
+    tokens, field = _root("cosines0", cosines0), _attention(beta, normalize)
+    found = solve(field, tokens, horizon, steps, save_every, "cosines0 and beta")
     return Trajectory(found.times, _gram(found.states))
 
 
@@ -142,14 +145,7 @@ def post_norm_layers(
     ValueError
         For a matrix that cannot be cosines of unit tokens, or counts below 1.
     """
-    tokens = _root("cosines0", cosines0)
-    part = partial(
-        attend,
-        heads=IDENTITY,
-        beta=require_number("beta", beta),
-        normalize=require_flag("normalize", normalize),
-        causal=False,
-    )
+    tokens, part = _root("cosines0", cosines0), _attention(beta, normalize)
     found = sphere.post_norm_layers(tokens, part, step, depth, save_every=save_every)
     return Trajectory(found.times, _gram(found.states))
 
@@ -203,6 +199,17 @@ def merged_share(cosines: npt.ArrayLike, gap: float) -> Array:
     # The diagonal is 1 but for rounding; a token is no pair.
     own = np.sum(np.diagonal(g, axis1=-2, axis2=-1) >= 1 - gap, axis=-1)
     return np.asarray((close - own) / (n * (n - 1)))[()]
+
+
+def _attention(beta: float, normalize: bool) -> Field:
+    """Attention without weights as a function of unit tokens."""
+    return partial(
+        attend,
+        heads=IDENTITY,
+        beta=require_number("beta", beta),
+        normalize=require_flag("normalize", normalize),
+        causal=False,
+    )
 
 
 def _root(name: str, cosines: npt.ArrayLike) -> Array:

@@ -25,6 +25,7 @@ from lib._checks import (
     require_positive,
 )
 from lib._circle.series import (
+    FLOOR,
     Complex,
     Kernel,
     as_density,
@@ -36,6 +37,7 @@ from lib._trajectory import Trajectory
 
 __all__ = ["density_moments", "quantile_tokens", "simulate"]
 
+_FLUX_ERROR = 1e-6  # by rounding of the partition function
 _STABLE = 2.7  # RK4 is stable for step times frequency below 2.8 on the imaginary axis
 
 
@@ -76,7 +78,7 @@ def quantile_tokens(density: npt.ArrayLike, n: int) -> Array:
     ----------
     density : array_like, shape (N,)
         Positive, at N equally spaced angles from 0 on, with mean 1; between them it is
-        its trigonometric interpolation.
+        its trigonometric interpolation by the modes below N/2.
     n : int
         Number of tokens.
 
@@ -160,7 +162,8 @@ def simulate(
     noise : float
         η ≥ 0, per unit of the model's own time.
     tail : float
-        Largest modulus that the last tenth of the modes may have.
+        Largest modulus that the last tenth of the modes may have, and at time 0 those
+        that are left out.
     save_every : int
         Steps between saved states; the first and the last state are saved always.
 
@@ -172,8 +175,9 @@ def simulate(
     Raises
     ------
     ValueError
-        For a density that is negative or has another mean, too few steps, or too few
-        nodes for what the density becomes.
+        For a density that is negative or has another mean, too few steps, too few
+        nodes for what the density becomes, or, at large \|β\|, a partition function
+        that is lost in rounding where the density is not.
     """
     f = as_density("density0", density0)
     if f.ndim != 1 or f.size < 8:
@@ -185,8 +189,10 @@ def simulate(
         raise ValueError(f"noise must not be negative, got {noise!r}")
     n, cut = f.size, f.size // 3
     slope = _transport(Kernel(beta), n, cut, require_flag("normalize", normalize))
-    damping = np.exp(-noise * h / 2 * np.arange(cut + 1.0) ** 2)  # over half a step
-    c = np.fft.rfft(f)[: cut + 1] / n
+    with np.errstate(over="ignore"):  # over half a step
+        damping = np.exp(-h / 2 * (noise * np.arange(cut + 1.0) ** 2))
+    c, left_out = np.split(np.fft.rfft(f) / n, [cut + 1])
+    _require_tail(left_out, tail, n, 0.0)
     saved = [f]
     for number in range(1, steps + 1):
         k1, speed = slope(c)
@@ -199,15 +205,19 @@ def simulate(
         k3, _ = slope(damping * c + h / 2 * k2)
         k4, _ = slope(damping * (damping * c + h * k3))
         c = damping * (damping * (c + h / 6 * k1) + h / 3 * (k2 + k3)) + h / 6 * k4
-        last = float(np.abs(c[-max(1, cut // 10) :]).max())
-        if last > tail:
-            raise ValueError(
-                f"density0 needs more than {n} nodes: at time {number * h:.6g} its"
-                f" last modes are {last:.1e}, more than the tail={tail!r}"
-            )
+        _require_tail(c[-max(1, cut // 10) :], tail, n, number * h)
         if number % save_every == 0 or number == steps:
             saved.append(np.fft.irfft(c * n, n))
     return Trajectory(saved_times(h, steps, save_every), np.stack(saved))
+
+
+def _require_tail(modes: Complex, tail: float, n: int, time: float) -> None:
+    last = float(np.abs(modes).max())
+    if not last <= tail:
+        raise ValueError(
+            f"density0 needs more than {n} nodes: at time {time:.6g} its"
+            f" last modes are {last:.1e}, more than the tail={tail!r}"
+        )
 
 
 def _transport(
@@ -225,7 +235,14 @@ def _transport(
         density = np.fft.irfft(c * n, n)
         velocity = np.fft.irfft(1j * slope * c * n, n)
         if own:
-            velocity = velocity / np.fft.irfft(value * c * n, n)
+            z = np.fft.irfft(value * c * n, n)
+            if not (np.abs(density) * FLOOR < _FLUX_ERROR * z).all():
+                raise ValueError(
+                    f"density0 and beta={kernel.beta!r} make the partition function"
+                    " vanish in rounding; sphere.simulate of its quantile_tokens has no"
+                    " such limit"
+                )
+            velocity = velocity / z
         flux = np.fft.rfft(density * velocity)[: cut + 1] / n
         return -1j * k * flux, float(np.abs(velocity).max())
 

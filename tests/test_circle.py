@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import ive
+from scipy.special import hyp0f1, ive
 
 from lib import circle, sphere
 from lib.claims import convergence_order
@@ -31,7 +31,35 @@ def test_field_is_that_of_all_pairs(beta, normalize):
     found = circle.attention_field(THETA, beta, normalize)
     expected = by_sphere(THETA, beta, normalize)
     # The rounding of 3e-16 is divided by Z, which is at least 1/n.
-    np.testing.assert_allclose(found, expected, atol=1e-15 * (50 if normalize else 1))
+    np.testing.assert_allclose(
+        found, expected, atol=1e-15 * (50 if normalize else 1), rtol=0
+    )
+
+
+def test_no_harmonic_is_missing():
+    """Tokens close together, for which all moments are near 1."""
+    theta = RNG.uniform(0, 0.05, 8)
+    at = np.linspace(0, 2 * np.pi, 33)
+    for beta in (0.3, 2.0, 9.0, 200.0, -9.0):
+        turn = at[:, None] - theta
+        half = np.sin(turn / 2) if beta > 0 else np.cos(turn / 2)
+        expected = np.exp(-2 * abs(beta) * half**2).mean(axis=1)
+        found = circle.partition_function(theta, beta, at, shifted=True)
+        np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
+        turn = theta[:, None] - theta
+        half = np.sin(turn / 2) if beta > 0 else np.cos(turn / 2)
+        expected = -(np.exp(-2 * abs(beta) * half**2) * np.sin(turn)).mean(axis=1)
+        found = circle.attention_field(theta, beta, False)
+        np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
+
+
+def test_steps_of_half_a_turn_are_refused_with_a_number_that_works():
+    for horizon, theta in ((50.0, [0.0, 0.6]), (1e3, [0.0, 0.01])):
+        with pytest.raises(ValueError, match="steps=1 is too small") as error:
+            circle.simulate(theta, 1.0, horizon, 1)
+        suggested = int(str(error.value).split()[-1])
+        rest = circle.simulate(theta, 1.0, 50, max(suggested, 100)).states[-1]
+        assert np.ptp(rest) < 1e-6 and suggested < 100 * horizon
 
 
 @pytest.mark.parametrize("n", [1, 7, 2047, 2049, 5000])
@@ -43,7 +71,7 @@ def test_field_of_many_tokens_is_exact(n):
     turn = theta[some, None] - theta
     weights = np.exp(9 * (np.cos(turn) - 1))
     expected = -np.sum(weights * np.sin(turn), axis=1) / np.sum(weights, axis=1)
-    np.testing.assert_allclose(found[some], expected, atol=2e-15)
+    np.testing.assert_allclose(found[some], expected, atol=2e-15, rtol=0)
 
 
 def test_memory_grows_with_the_tokens_not_their_pairs():
@@ -58,14 +86,16 @@ def test_memory_grows_with_the_tokens_not_their_pairs():
 def test_huge_angles_count_modulo_a_turn():
     found = circle.attention_field([1e300, 2.0, 0.5], 2.0)
     expected = by_sphere(np.array([1e300, 2.0, 0.5]), 2.0, True)
-    np.testing.assert_allclose(found, expected, atol=1e-15)
+    np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
 
 
 def test_one_place_is_at_rest():
     for beta in (0.0, 9.0, 1e3):
-        np.testing.assert_allclose(circle.attention_field([1.0], beta), 0, atol=1e-15)
         np.testing.assert_allclose(
-            circle.attention_field(np.ones(5), beta), 0, atol=1e-15
+            circle.attention_field([1.0], beta), 0, atol=1e-15, rtol=0
+        )
+        np.testing.assert_allclose(
+            circle.attention_field(np.ones(5), beta), 0, atol=1e-15, rtol=0
         )
 
 
@@ -110,7 +140,9 @@ def test_simulation_is_that_on_the_sphere():
     for normalize in (True, False):
         mine = circle.simulate(THETA, 3.0, 4, 200, normalize=normalize, save_every=200)
         other = sphere.simulate(x0, 3.0, 4, 200, normalize=normalize, save_every=200)
-        np.testing.assert_allclose(circle.points(mine.states), other.states, atol=1e-8)
+        np.testing.assert_allclose(
+            circle.points(mine.states), other.states, atol=1e-8, rtol=0
+        )
         np.testing.assert_array_equal(mine.states[0], THETA)
 
 
@@ -143,7 +175,7 @@ def test_moments_are_means_of_powers():
     found = circle.moments(THETA, 11)
     k = np.arange(12)
     expected = np.exp(-1j * k * THETA[..., None]).mean(axis=1)
-    np.testing.assert_allclose(found, expected, atol=1e-15)
+    np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
 
 
 def test_growth_rate_is_the_formula_of_bessel_functions():
@@ -193,6 +225,13 @@ def test_growth_rate_of_any_dimension_is_an_integral(d, beta):
     np.testing.assert_allclose(found, expected / factor[0], rtol=1e-7, atol=1e-10)
 
 
+def test_mean_of_the_kernel_where_bessel_functions_underflow():
+    for beta in (1e-3, 5.0, 60.0):
+        rates = [circle.growth_rate(1, beta, own, d=1024) for own in (False, True)]
+        expected = np.exp(-beta) * hyp0f1(512, beta**2 / 4)
+        assert rates[0] / rates[1] == pytest.approx(expected, rel=1e-12, abs=0)
+
+
 @pytest.mark.parametrize(("beta", "mode"), [(0.5, 1), (5.0, 3), (20.0, 6), (5.0, 1)])
 def test_tokens_grow_at_the_rate(beta, mode):
     """512 tokens, displaced so that their density is 1 + ε cos kθ to first order."""
@@ -203,7 +242,7 @@ def test_tokens_grow_at_the_rate(beta, mode):
         size = np.abs(circle.moments(run, mode)[:, mode])
         rate = np.log(size[-1] / size[0])
         expected = circle.growth_rate(mode, beta, normalize)
-        assert rate == pytest.approx(expected, rel=1e-5)
+        assert rate == pytest.approx(expected, rel=1e-5, abs=0)
 
 
 def test_fastest_mode_steps_where_rates_cross():
@@ -250,6 +289,8 @@ def test_wasserstein_distance_is_that_of_pot(n, m):
         (lambda: circle.fastest_mode(0.0), ["beta", "0"]),
         (lambda: circle.simulate([0, 1], 1.0, 1.0, -1), ["steps", "-1"]),
         (lambda: circle.simulate(THETA, 1.0, 90.0, 9), ["steps=9", "take about"]),
+        (lambda: circle.simulate([0, 1], 1.0, 1e6, 1), ["steps=1", "take about"]),
+        (lambda: circle.simulate([0, 0.1], -50.0, 1, 9), ["theta", "beta=-50.0"]),
         (lambda: circle.partition_function([0], 1e3, [0.0]), ["beta", "shifted"]),
         (lambda: circle.moments([0], 0), ["modes", "0"]),
         (lambda: circle.wasserstein_distance([[0]], [0]), ["theta", "(1, 1)"]),

@@ -17,8 +17,10 @@ def test_drift_is_that_of_the_tokens(beta, normalize):
     field = sphere.attention_field(X, beta, normalize)
     expected = field @ X.mT + X @ field.mT
     found = cosines.cosine_drift(G, beta, normalize)
-    np.testing.assert_allclose(found, expected, atol=1e-14)
-    np.testing.assert_allclose(np.diagonal(found, axis1=1, axis2=2), 0, atol=1e-15)
+    np.testing.assert_allclose(found, expected, atol=1e-14, rtol=0)
+    np.testing.assert_allclose(
+        np.diagonal(found, axis1=1, axis2=2), 0, atol=1e-15, rtol=0
+    )
 
 
 @pytest.mark.parametrize("d", [2, 8, 40, 1024])
@@ -30,13 +32,13 @@ def test_cosines_move_as_those_of_tokens(d, normalize):
     found = cosines.simulate(x @ x.mT, 3.0, 4, 16, normalize=normalize)
     np.testing.assert_array_equal(found.times, tokens.times)
     expected = tokens.states @ tokens.states.mT
-    np.testing.assert_allclose(found.states, expected, atol=3e-14)
+    np.testing.assert_allclose(found.states, expected, atol=3e-14, rtol=0)
     tokens = sphere.post_norm_layers(
         x, lambda y: sphere.attention_output(y, 3.0, normalize), 0.1, 50
     )
     found = cosines.post_norm_layers(x @ x.mT, 3.0, 0.1, 50, normalize=normalize)
     expected = tokens.states @ tokens.states.mT
-    np.testing.assert_allclose(found.states, expected, atol=3e-14)
+    np.testing.assert_allclose(found.states, expected, atol=3e-14, rtol=0)
 
 
 def test_a_layer_is_a_congruence():
@@ -45,7 +47,9 @@ def test_a_layer_is_a_congruence():
     step = np.eye(9) + 0.1 * weights / weights.sum(axis=1, keepdims=True)
     product = step @ G[0] @ step.T
     scale = np.sqrt(np.diag(product))
-    np.testing.assert_allclose(found, product / np.outer(scale, scale), atol=1e-14)
+    np.testing.assert_allclose(
+        found, product / np.outer(scale, scale), atol=1e-14, rtol=0
+    )
 
 
 def test_flow_solves_the_closed_equation():
@@ -53,7 +57,7 @@ def test_flow_solves_the_closed_equation():
     states = cosines.simulate(G, 3.0, 2e-3, 2).states
     quotient = (states[2] - states[0]) / 2e-3
     np.testing.assert_allclose(
-        quotient, cosines.cosine_drift(states[1], 3.0), atol=1e-5
+        quotient, cosines.cosine_drift(states[1], 3.0), atol=1e-5, rtol=0
     )
 
 
@@ -68,7 +72,14 @@ def test_root_has_the_rank_as_dimension(d):
     x = sphere.uniform_tokens(9, d, rng=RNG)
     root = cosines.root(x @ x.T)
     assert root.shape == (9, min(9, d))
-    np.testing.assert_allclose(root @ root.T, x @ x.T, atol=1e-13)
+    np.testing.assert_allclose(root @ root.T, x @ x.T, atol=1e-13, rtol=0)
+
+
+def test_root_keeps_small_gaps():
+    for gap in (1e-6, 1e-9, 1e-11):
+        gram = np.array([[1, 1 - gap], [1 - gap, 1]])
+        root = cosines.root(gram)
+        np.testing.assert_allclose(root @ root.T, gram, atol=1e-15, rtol=0)
 
 
 def test_merged_share_counts_pairs():
@@ -86,7 +97,7 @@ def test_infinite_dimension_is_the_equiangular_curve():
     found = cosines.simulate(np.eye(12), 4.0, 10, 400)
     gaps = 1 - found.states[1:, 0, 1]
     np.testing.assert_allclose(
-        gaps, equiangular_gap(12, 4.0, found.times[1:]), atol=1e-8
+        gaps, equiangular_gap(12, 4.0, found.times[1:]), atol=1e-8, rtol=0
     )
     spread = np.ptp(found.states[:, *np.triu_indices(12, 1)], axis=1)
     assert spread.max() < 1e-12
@@ -104,7 +115,14 @@ def test_infinite_dimension_is_the_equiangular_curve():
             ["cosines", "semidefinite", "-0.8"],
         ),
         (lambda: cosines.merged_share([[1.0]], 0.1), ["cosines", "two tokens"]),
-        (lambda: cosines.simulate(np.eye(3), 1.0, 20, 1), ["steps=1", "take about"]),
+        (
+            lambda: cosines.simulate(np.eye(3), 1.0, 20, 1),
+            ["steps=1", "take about", "cosines0"],
+        ),
+        (
+            lambda: cosines.cosine_drift((1 + 9e-9) * np.eye(3), 1e12, False),
+            ["beta=1000000000000.0"],
+        ),
     ],
 )
 def test_bad_input_is_named(call, words):

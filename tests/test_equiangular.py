@@ -22,7 +22,7 @@ def test_speed_is_that_of_tokens(n, cosine, beta, normalize):
     rates = field @ x.T + x @ field.T
     expected = rates[np.triu_indices(n, 1)]
     found = sphere.equiangular_field(cosine, n, beta, normalize)
-    np.testing.assert_allclose(expected, found, atol=1e-14)
+    np.testing.assert_allclose(expected, found, atol=1e-14, rtol=0)
     for end in (-1 / (n - 1), 1):
         rest = sphere.equiangular_field(end, n, beta, normalize)
         assert abs(rest) < 1e-15
@@ -72,11 +72,48 @@ def by_quadrature(n, beta, gap, normalize, cosine0=0.0):
     [(2, 0.0), (2, -0.5), (3, -0.3), (3, 0.4), (32, 0.0), (32, 0.4), (10**6, 0.0)],
 )
 def test_time_is_its_integral(n, cosine0, normalize):
-    betas = np.array([0, 1e-300, 1e-18, 1e-16, 1e-5, 0.3, 5, 48, 52, 170, 450])
+    betas = [0, 1e-300, 1e-18, 1e-16, 5e-11, 1e-5, 0.3, 5, 31, 48, 52, 170, 450]
     for gap in (1e-12, 1e-3, 0.2):
         found = equiangular_time(n, betas, gap, normalize, cosine0=cosine0)
         expected = [by_quadrature(n, b, gap, normalize, cosine0) for b in betas]
-        np.testing.assert_allclose(found, expected, rtol=2e-11)
+        np.testing.assert_allclose(found, expected, rtol=5e-13)
+
+
+@pytest.mark.parametrize(
+    ("n", "cosine0"),
+    [(10**9, 0.0), (2**53, 0.0), (2, -1 + 1e-12), (2, -1 + 2**-53), (3, 1e-12 - 1 / 2)],
+)
+def test_time_keeps_its_digits_next_to_an_equilibrium(n, cosine0):
+    betas = np.array([0, 1e-5, 0.3, 5, 50])
+    for normalize in (True, False):
+        found = equiangular_time(n, betas, 0.1, normalize, cosine0=cosine0)
+        expected = [by_quadrature(n, b, 0.1, normalize, cosine0) for b in betas]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("step", [2.0**-52, 1e-9, 1e-5, 5e-3, 2e-2])
+def test_short_times_keep_their_digits(step, normalize):
+    """Against the integral of 1/speed by Simpson's rule."""
+    gap = 1 - step
+    betas = np.array([0, 1e-18, 1e-5, 1.0, 20.0])
+    cosines = np.linspace(0, 1 - gap, 201)
+    weights = np.array([1, *([4, 2] * 99), 4, 1]) / 600 * (1 - gap)
+    speeds = [sphere.equiangular_field(cosines, 7, b, normalize) for b in betas]
+    expected = (1 / np.array(speeds)) @ weights
+    found = equiangular_time(7, betas, gap, normalize)
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
+@pytest.mark.filterwarnings("error")
+def test_rounding_beyond_an_end_is_the_end():
+    for end, n in ((1, 3), (-1, 2)):
+        for beta in (1e16, -1e16, 1.79e308):
+            for normalize in (True, False):
+                beyond = end * (1 + 1e-12)
+                assert sphere.equiangular_field(beyond, n, beta, normalize) == 0
+    with pytest.raises(ValueError, match="cosine0=.* is an equilibrium"):
+        equiangular_time(50, 1.0, 0.1, cosine0=-1 / 49)
 
 
 def test_time_is_when_the_equation_gets_there():
@@ -94,15 +131,15 @@ def test_time_is_when_the_equation_gets_there():
             slope, (0, 1e3), [0.0], "DOP853", events=reached, rtol=1e-12, atol=1e-14
         )
         found = equiangular_time(32, 5.0, 1e-3, normalize)
-        assert found == pytest.approx(run.t_events[0][0], rel=1e-10)
-        assert found == pytest.approx(expected, rel=1e-6)
+        assert found == pytest.approx(run.t_events[0][0], rel=1e-10, abs=0)
+        assert found == pytest.approx(expected, rel=1e-6, abs=0)
 
 
 def test_time_inverts_the_gap():
     times = equiangular_time(16, np.array([0.0, 2.0, 6.0]), 1e-4, False)
     for beta, time in zip((0.0, 2.0, 6.0), times, strict=True):
         gap = equiangular_gap(16, beta, [time], normalize=False)
-        assert gap[0] == pytest.approx(1e-4, rel=1e-8)
+        assert gap[0] == pytest.approx(1e-4, rel=1e-8, abs=0)
 
 
 def test_large_beta_asymptotics():
@@ -124,7 +161,7 @@ def test_overflow_gives_the_logarithm(normalize):
         series = (1 + 1 / beta + 2 / beta**2) / beta
         series += (1 - 1 / x + 2 / x**2 - 6 / x**3 + 24 / x**4) / x
         expected = beta + np.log(series) - np.log(64 if normalize else 2)
-        assert found == pytest.approx(expected, rel=1e-7)
+        assert found == pytest.approx(expected, rel=1e-7, abs=0)
     assert 1e300 < equiangular_time(32, 705.0, 1e-3, normalize) < np.inf
 
 
@@ -144,7 +181,9 @@ def test_long_contexts_have_three_phases():
         found = [
             sphere.attention_cosine(rho, n, c / (1 - rho) * log) for c in (0.5, 1, 2)
         ]
-        np.testing.assert_allclose(found, [1, 4 * rho / (1 + 3 * rho), rho], atol=1e-5)
+        np.testing.assert_allclose(
+            found, [1, 4 * rho / (1 + 3 * rho), rho], atol=1e-5, rtol=0
+        )
 
 
 @pytest.mark.parametrize(

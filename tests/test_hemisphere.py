@@ -32,14 +32,27 @@ def test_wendel_holds_for_the_signs_of_any_tokens():
         x = sphere.uniform_tokens(8, d, rng=RNG)
         count = hemisphere_pole(signs[:, :, None] * x).any(axis=-1).sum()
         assert count == 2 * sum(comb(7, k) for k in range(d))
-        assert count / 256 == pytest.approx(hemisphere_probability(8, d), rel=1e-12)
+        assert count / 256 == pytest.approx(
+            hemisphere_probability(8, d), rel=1e-12, abs=0
+        )
 
 
 def test_probability_is_the_sum_of_binomials():
     for n, d in ((1, 1), (5, 3), (40, 3), (60, 59)):
         exact = sum(comb(n - 1, k) for k in range(d)) / 2 ** (n - 1)
-        assert hemisphere_probability(n, d) == pytest.approx(exact, rel=1e-12)
+        assert hemisphere_probability(n, d) == pytest.approx(exact, rel=1e-12, abs=0)
     assert hemisphere_probability(5, 9) == 1
+
+
+@pytest.mark.parametrize("lift", [1e-2, 3e-5, 1e-6])
+def test_flat_hemispheres_are_found(lift):
+    """Tokens hardly above an equator; pushed below it they lie in no hemisphere."""
+    theta = np.array([0.1, 2.0, 4.5])
+    circle = np.stack([np.cos(theta), np.sin(theta)], axis=1) * np.sqrt(1 - lift**2)
+    x = np.column_stack([circle, np.full(3, lift)])
+    np.testing.assert_allclose(hemisphere_pole(x) @ [0, 0, 1], 1, rtol=1e-7)
+    around = np.vstack([x, [0, 0, -1.0]])
+    np.testing.assert_array_equal(hemisphere_pole(around), 0)
 
 
 def test_special_configurations():

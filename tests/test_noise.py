@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import ive
 
 from lib import circle, noise
+from lib.claims import convergence_order
 from lib.mean_field import density_moments
 
 RNG = np.random.default_rng(0)
@@ -27,6 +28,9 @@ def test_critical_noise_balances_the_growth_of_every_mode(d, normalize):
 def test_tricritical_beta_is_where_the_curvature_vanishes():
     assert noise.tricritical_beta() == pytest.approx(2.4469, abs=1e-4)
     assert noise.tricritical_beta(3) == pytest.approx(1.8162, abs=1e-4)
+    # q = b/(d + 2) (1 − b²/((d + 2)(d + 4)) + ...) = 1/d
+    for d in (200, 1000):
+        assert noise.tricritical_beta(d) == pytest.approx(1 + 2 / d, abs=2 / d**2)
 
     def curvature(beta):
         return 1 - noise.ordered_state(1e-2, beta)[0] / noise.critical_noise(
@@ -68,7 +72,9 @@ def test_free_energy_is_its_definition():
     kernel = np.exp(3 * np.cos(angles[:, None] - angles)) / 6
     energy = density @ kernel @ density / 64**2
     found = noise.free_energy(density, 3.0, 0.07)
-    assert found == pytest.approx(0.07 * entropy - np.exp(-3) * energy, rel=1e-13)
+    assert found == pytest.approx(
+        0.07 * entropy - np.exp(-3) * energy, rel=1e-13, abs=0
+    )
     holes = np.where(angles < np.pi, 2.0, 0.0)
     assert np.isclose(
         noise.free_energy(holes, 3.0, 1.0) - noise.free_energy(holes, 3.0, 0.0),
@@ -88,6 +94,19 @@ def test_noisy_tokens_settle_in_the_stationary_law(share):
     exact = abs(density_moments(noise.stationary_density(1.0, strength), 1)[1])
     assert orders.mean() == pytest.approx(exact, abs=0.06)
     assert exact < 1e-9 or exact > 0.7
+
+
+def test_without_noise_steps_have_order_two():
+    theta0 = np.array([0.0, 1.0, 2.5])
+    exact = circle.simulate(theta0, 2.0, 3, 1000).states[-1]
+    sizes = [16, 32, 64, 128, 256]
+    errors = [
+        np.abs(
+            noise.langevin(theta0, 2.0, 1e-60, 3, n, rng=RNG).states[-1] - exact
+        ).max()
+        for n in sizes
+    ]
+    assert convergence_order(sizes, errors).order == pytest.approx(-2, abs=0.15)
 
 
 def test_free_tokens_diffuse():

@@ -45,8 +45,8 @@ def by_definition(x, beta, normalize, q=None, k=None, v=None, causal=False):
 def test_field_is_its_definition(beta, normalize):
     found = sphere.attention_field(X, beta, normalize)
     expected = proj(X, by_definition(X, beta, normalize))
-    np.testing.assert_allclose(found, expected, atol=1e-12)  # scores up to 1e4
-    np.testing.assert_allclose(np.sum(found * X, axis=-1), 0, atol=1e-15)
+    np.testing.assert_allclose(found, expected, atol=1e-12, rtol=0)  # scores up to 1e4
+    np.testing.assert_allclose(np.sum(found * X, axis=-1), 0, atol=1e-15, rtol=0)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -56,25 +56,27 @@ def test_heads_weights_and_mask_are_their_definition(causal, normalize):
         X, 0.3, normalize, query=Q, key=K, value=V, causal=causal
     )
     expected = by_definition(X, 0.3, normalize, Q, K, V, causal)
-    np.testing.assert_allclose(found, expected, atol=1e-13)
+    np.testing.assert_allclose(found, expected, atol=1e-13, rtol=0)
     one = [
         sphere.attention_output(
             X, 0.3, normalize, query=Q[a], key=K[a], value=V[a], causal=causal
         )
         for a in range(2)
     ]
-    np.testing.assert_allclose(sum(one), found, atol=1e-14)
+    np.testing.assert_allclose(sum(one), found, atol=1e-14, rtol=0)
 
 
 def test_weights_left_out_are_the_identity():
     eye = np.eye(4)
     for given in (dict(query=eye), dict(key=eye), dict(value=eye)):
         found = sphere.attention_field(X, 2.0, **given)
-        np.testing.assert_allclose(found, sphere.attention_field(X, 2.0), atol=1e-15)
+        np.testing.assert_allclose(
+            found, sphere.attention_field(X, 2.0), atol=1e-15, rtol=0
+        )
     narrow = sphere.attention_output(X, 2.0, query=Q[0, :2], key=K[0, :2])
     kernel = Q[0, :2].T @ K[0, :2]
     expected = softmax(2 * X @ kernel @ X.T, axis=-1) @ X
-    np.testing.assert_allclose(narrow, expected, atol=1e-14)
+    np.testing.assert_allclose(narrow, expected, atol=1e-14, rtol=0)
 
 
 def test_causal_token_sees_no_later_one():
@@ -82,7 +84,7 @@ def test_causal_token_sees_no_later_one():
     moved[5:] = -moved[5:]
     one, two = (sphere.attention_field(x, 3.0, causal=True) for x in (X, moved))
     np.testing.assert_array_equal(one[:5], two[:5])
-    np.testing.assert_allclose(one[0], 0, atol=1e-16)  # the leader rests
+    np.testing.assert_allclose(one[0], 0, atol=1e-16, rtol=0)  # the leader rests
     assert np.abs(one[5:] - two[5:]).max() > 0.1
 
 
@@ -91,8 +93,10 @@ def test_field_is_equivariant(normalize):
     field = partial(sphere.attention_field, beta=3.0, normalize=normalize)
     rotation = np.linalg.qr(RNG.standard_normal((4, 4)))[0]
     order = RNG.permutation(7)
-    np.testing.assert_allclose(field(X @ rotation), field(X) @ rotation, atol=1e-15)
-    np.testing.assert_allclose(field(X[order]), field(X)[order], atol=1e-15)
+    np.testing.assert_allclose(
+        field(X @ rotation), field(X) @ rotation, atol=1e-15, rtol=0
+    )
+    np.testing.assert_allclose(field(X[order]), field(X)[order], atol=1e-15, rtol=0)
 
 
 def test_positions_and_mask_break_permutations():
@@ -112,7 +116,7 @@ def test_blocks_and_batches_change_nothing(shape, causal):
     if causal:
         scores = np.where(np.tri(n, dtype=bool), scores, -np.inf)
     expected = proj(x, softmax(scores, axis=-1) @ x)
-    np.testing.assert_allclose(found, expected, atol=1e-14)
+    np.testing.assert_allclose(found, expected, atol=1e-14, rtol=0)
     energies = sphere.interaction_energy(x, 2.0)
     expected = np.exp(2 * x @ x.mT).mean(axis=(-2, -1)) / 4
     np.testing.assert_allclose(energies, expected, rtol=1e-13)
@@ -136,11 +140,11 @@ def test_both_fields_are_gradients_of_the_energy(beta):
             gradient[i, a] = (rise - energy_by_definition(X - step, beta)) / (2 * h)
     gradient = n * proj(X, gradient)
     unnormalized = np.exp(abs(beta)) * sphere.attention_field(X, beta, False)
-    np.testing.assert_allclose(unnormalized, gradient, atol=1e-8)
+    np.testing.assert_allclose(unnormalized, gradient, atol=1e-8, rtol=0)
     z = np.exp(beta * X @ X.T).mean(axis=1, keepdims=True)
     np.testing.assert_allclose(sphere.partition_function(X, beta)[:, None], z, 1e-13)
     normalized = sphere.attention_field(X, beta)
-    np.testing.assert_allclose(normalized, gradient / z, atol=1e-8)
+    np.testing.assert_allclose(normalized, gradient / z, atol=1e-8, rtol=0)
     # A wrong metric would be seen.
     assert np.abs(normalized - gradient).max() > 0.1
 
@@ -157,7 +161,7 @@ def test_dissipation_is_the_derivative_of_the_energy(beta, normalize):
         rate, rel=2e-7, abs=1e-11 / abs(beta)
     )
     plain = sphere.dissipation(states[2], beta, normalize)
-    assert plain == pytest.approx(np.exp(abs(beta)) * rate, rel=1e-12)
+    assert plain == pytest.approx(np.exp(abs(beta)) * rate, rel=1e-12, abs=0)
 
 
 def test_energy_has_its_closed_forms():
@@ -165,15 +169,15 @@ def test_energy_has_its_closed_forms():
     antipodes = np.array([[1.0, 0.0], [-1.0, 0.0]])
     for beta in (0.5, 4.0, -4.0):
         assert sphere.interaction_energy(one, beta) == pytest.approx(
-            np.exp(beta) / (2 * beta), rel=1e-14
+            np.exp(beta) / (2 * beta), rel=1e-14, abs=0
         )
         assert sphere.interaction_energy(antipodes, beta) == pytest.approx(
-            np.cosh(beta) / (2 * beta), rel=1e-14
+            np.cosh(beta) / (2 * beta), rel=1e-14, abs=0
         )
     squares = np.sum((X[:, None] - X) ** 2, axis=-1)
     height = np.exp(-3.0 / 2 * squares).sum() / 2
     shifted = sphere.interaction_energy(X, 3.0, shifted=True)
-    assert height == pytest.approx(3 * len(X) ** 2 * shifted, rel=1e-13)
+    assert height == pytest.approx(3 * len(X) ** 2 * shifted, rel=1e-13, abs=0)
 
 
 def test_shifted_energy_survives_any_beta():
@@ -181,11 +185,14 @@ def test_shifted_energy_survives_any_beta():
         log = logsumexp(beta * X @ X.T - abs(beta)) - 2 * np.log(len(X))
         expected = np.exp(log) / (2 * beta)
         found = sphere.interaction_energy(X, beta, shifted=True)
-        assert found == pytest.approx(expected, rel=1e-9)
+        assert found == pytest.approx(expected, rel=1e-9, abs=0)
+    # Tokens that are off the sphere by rounding are put back: no factor e^(2e-8 β).
+    found = sphere.interaction_energy((1 + 9e-9) * X, 1e8, shifted=True)
+    assert found == pytest.approx(1 / (2e8 * len(X)), rel=1e-6, abs=0)
     # Near consensus at negative β the energy is tiny and keeps its digits.
     one = np.array([[1.0, 0.0]] * 3)
     assert sphere.interaction_energy(one, -600.0) == pytest.approx(
-        np.exp(-600.0) / -1200, rel=1e-12
+        np.exp(-600.0) / -1200, rel=1e-12, abs=0
     )
 
 
@@ -300,10 +307,10 @@ def test_perceptron_is_its_formula():
     )
     found = sphere.perceptron_output(X, inner, outer, bias)
     expected = [outer @ np.maximum(inner @ x + bias, 0) for x in X]
-    np.testing.assert_allclose(found, expected, atol=1e-14)
+    np.testing.assert_allclose(found, expected, atol=1e-14, rtol=0)
     smooth = sphere.perceptron_output(X, inner, outer, activation=np.tanh)
     expected = [outer @ np.tanh(inner @ x) for x in X]
-    np.testing.assert_allclose(smooth, expected, atol=1e-14)
+    np.testing.assert_allclose(smooth, expected, atol=1e-14, rtol=0)
 
 
 def test_normalization_decides_how_fast_tokens_meet():
@@ -319,7 +326,7 @@ def test_normalization_decides_how_fast_tokens_meet():
     x = before.states / np.linalg.norm(before.states, axis=-1, keepdims=True)
     gaps = np.sum((x[1:, 0] - x[1:, 1]) ** 2, axis=-1) / 2
     slope = np.diff(np.log(gaps)) / np.diff(np.log(before.times[1:]))
-    np.testing.assert_allclose(slope, -2, atol=0.03)
+    np.testing.assert_allclose(slope, -2, atol=0.03, rtol=0)
     assert np.linalg.norm(before.states[-1], axis=-1).min() > 300  # they grow
 
 
@@ -327,9 +334,9 @@ def test_repulsion_ends_in_an_octahedron_and_attraction_in_a_point():
     x0 = sphere.uniform_tokens(6, 3, rng=np.random.default_rng(4))
     apart = sphere.simulate(x0, 1.0, 400, 1600, value=-np.eye(3), save_every=1600)
     cosines = np.sort((apart.states[-1] @ apart.states[-1].T)[np.triu_indices(6, 1)])
-    np.testing.assert_allclose(cosines, [-1] * 3 + [0] * 12, atol=1e-6)
+    np.testing.assert_allclose(cosines, [-1] * 3 + [0] * 12, atol=1e-6, rtol=0)
     together = sphere.simulate(x0, 1.0, 40, 160, save_every=160).states[-1]
-    np.testing.assert_allclose(together @ together.T, 1, atol=1e-12)
+    np.testing.assert_allclose(together @ together.T, 1, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -337,9 +344,9 @@ def test_repulsion_ends_in_an_octahedron_and_attraction_in_a_point():
 def test_nothing_to_do(beta, normalize):
     """One token, the sphere of d = 1, and antipodes, an equilibrium of every model."""
     field = partial(sphere.attention_field, beta=beta, normalize=normalize)
-    np.testing.assert_allclose(field(X[:1]), 0, atol=1e-16)
-    np.testing.assert_allclose(field([[1.0], [-1.0], [1.0]]), 0, atol=1e-16)
-    np.testing.assert_allclose(field(np.array([X[0], -X[0]])), 0, atol=1e-15)
+    np.testing.assert_allclose(field(X[:1]), 0, atol=1e-16, rtol=0)
+    np.testing.assert_allclose(field([[1.0], [-1.0], [1.0]]), 0, atol=1e-16, rtol=0)
+    np.testing.assert_allclose(field(np.array([X[0], -X[0]])), 0, atol=1e-15, rtol=0)
     states = sphere.simulate([[1.0], [-1.0]], beta, 5, 20, normalize=normalize).states
     np.testing.assert_array_equal(states[-1], [[1], [-1]])
 
@@ -363,7 +370,7 @@ def test_too_few_steps_are_refused_with_a_number_that_works():
         suggested = int(str(error).split()[-1])
     assert suggested < 2000
     rest = push(suggested).states[-1]
-    np.testing.assert_allclose(rest @ rest.T, 1, atol=1e-10)
+    np.testing.assert_allclose(rest @ rest.T, 1, atol=1e-10, rtol=0)
 
 
 def test_clusters_are_connected_components():
@@ -373,6 +380,9 @@ def test_clusters_are_connected_components():
     both = sphere.cluster_labels(np.stack([x, x[::-1]]), 0.11)
     np.testing.assert_array_equal(both[1], [0, 1, 2, 2, 0, 0, 0])
     assert sphere.cluster_labels(x, 0.01).max() == 6
+    chord = 2 * np.sin(0.05)
+    assert sphere.cluster_labels(x[:2], chord * (1 + 1e-9)).max() == 0
+    assert sphere.cluster_labels(x[:2], chord * (1 - 1e-9)).max() == 1
     assert sphere.cluster_labels(x, 2.0).max() == 0
     # Below the rounding of a cosine: 1 − cos of 1e-10 is 5e-21.
     near = np.array([[1.0, 0.0], [1.0, 1e-10], [1.0, 3e-10]])

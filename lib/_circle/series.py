@@ -25,7 +25,7 @@ from lib._checks import (
 
 Complex = npt.NDArray[np.complex128]
 
-_FLOOR = 3e-16  # absolute error of a sum of the series, whatever its size
+FLOOR = 3e-16  # absolute error of a sum of the series, whatever its size
 _LARGEST_BETA = 1e8
 _PIECE = 4096  # angles at a time: their powers stay in the cache
 
@@ -46,8 +46,9 @@ def as_density(name: str, value: npt.ArrayLike) -> Array:
     if f.min() < -1e-8:
         raise ValueError(f"{name} must not be negative, got {f.min():.6g}")
     if f.max() > f.shape[-1] * 1.1 or np.abs(f.mean(axis=-1) - 1).max() > 1e-8:
-        worst = f.mean(axis=-1) if f.max() < 1e300 else f.max()
-        raise ValueError(f"{name} must have mean 1, got {np.max(worst):.9g}")
+        means = f.mean(axis=-1).ravel() if f.max() < 1e300 else f.max(keepdims=True)
+        worst = means.flat[np.abs(means - 1).argmax()]
+        raise ValueError(f"{name} must have mean 1, got {worst:.9g}")
     return f
 
 
@@ -186,6 +187,7 @@ class Kernel:
         size = abs(require_number("beta", beta))
         if size > _LARGEST_BETA:
             raise ValueError(f"beta must be at most {_LARGEST_BETA:.0e}, got {beta!r}")
+        self.beta = beta
         k = np.arange(30 + int(10 * np.sqrt(size)))
         bessel = ive(np.append(k, k.size), size)
         # 2k I_k/β is I_{k−1} − I_{k+1}, and 1 for k = 1 at β = 0.
@@ -209,12 +211,12 @@ class Kernel:
         c = self.moments(z)
         slope = 1j * self.slope * c
         if not own:
-            return fourier_values(slope[:, None], z)[0], np.full(len(z), _FLOOR)
+            return fourier_values(slope[:, None], z)[0], np.full(len(z), FLOOR)
         value, slope = fourier_values(np.stack([self.value * c, slope], axis=1), z)
         least = value.min(axis=1)
-        if least.min() < 1e8 * _FLOOR:
+        if least.min() < 1e8 * FLOOR:
             raise ValueError(
-                "theta and beta make the partition function vanish in rounding;"
-                " sphere.attention_field has no such limit"
+                f"theta and beta={self.beta!r} make the partition function vanish in"
+                " rounding; sphere.attention_field has no such limit"
             )
-        return slope / value, _FLOOR / least
+        return slope / value, FLOOR / least

@@ -67,7 +67,7 @@ def tricritical_beta(d: int = 2) -> float:
     Raises
     ------
     ValueError
-        For a dimension below 2.
+        For a dimension below 2 or above 1000.
 
     References
     ----------
@@ -75,13 +75,14 @@ def tricritical_beta(d: int = 2) -> float:
     only if :math:`\beta \le \beta_*`.
     """
     from scipy.optimize import brentq
-    from scipy.special import ive
 
     require_count("d", d, least=2, most=1000)
-    root = brentq(
-        lambda b: float(ive(d / 2 + 1, b) / ive(d / 2, b)) - 1 / d, 0.5, 5, xtol=1e-13
-    )
-    return float(root)
+
+    def excess(b: float) -> float:
+        # In d + 2 dimensions the rate of the first harmonic has the same quotient.
+        return float(b * growth_rate(1, b, d=d + 2) / (d + 1)) - 1 / d
+
+    return float(brentq(excess, 0.5, 5, xtol=1e-13))
 
 
 def free_energy(density: npt.ArrayLike, beta: float, noise: float) -> Array:

@@ -19,6 +19,7 @@ from lib._noise.gibbs import Gibbs, newton_at_order, polish
 
 _ITERATIONS = 20_000
 _LARGEST_BETA = 1e4
+_LEAST_JUMP = 1e-2  # free energies differ by its sixth power
 
 
 def ordered_state(order: float, beta: float) -> tuple[float, Array]:
@@ -134,7 +135,8 @@ def transition_noise(beta: float) -> float:
     Raises
     ------
     ValueError
-        For a β that is not positive or beyond 1e4.
+        For a β that is not positive or beyond 1e4, or so little above
+        :math:`\beta_*` that the jump is below 0.01.
     """
     from scipy.optimize import brentq
 
@@ -149,7 +151,12 @@ def transition_noise(beta: float) -> float:
         )
 
     # Of ordered laws the unstable ones, of small order, have more free energy.
-    order = brentq(difference, 1e-2, 0.999, xtol=1e-12)
+    if difference(_LEAST_JUMP) <= 0:
+        raise ValueError(
+            f"beta={beta!r} is too close to {tricritical_beta():.6g}: the jump is below"
+            f" {_LEAST_JUMP}"
+        )
+    order = brentq(difference, _LEAST_JUMP, 0.999, xtol=1e-12)
     return ordered_state(order, beta)[0]
 
 

@@ -25,7 +25,7 @@ from lib._checks import (
     require_flag,
     require_number,
 )
-from lib._sphere.exponential_integrals import scaled_integral
+from lib._sphere.exponential_integrals import log_quotient, scaled_integral
 
 _LOG_LARGEST = float(np.log(np.finfo(np.float64).max))
 _LARGEST_N = 2**53
@@ -39,7 +39,7 @@ def equiangular_field(
     Parameters
     ----------
     cosine : array_like
-        :math:`-1/(n - 1) \le \rho \le 1`.
+        :math:`-1/(n - 1) \le \rho \le 1`; an end that is missed by 1e-12 is the end.
     n : int
         Number of tokens, at least 2.
     beta : float
@@ -62,8 +62,9 @@ def equiangular_field(
     b = require_number("beta", beta)
     geometry = 2 * (1 - cosine) * ((n - 1) * cosine + 1)
     if require_flag("normalize", normalize):
-        return np.asarray(geometry * _share(b * (1 - cosine), n))
-    return np.asarray(geometry / n * np.exp(b * cosine - abs(b)))
+        return np.asarray(geometry * _share(b, 1 - cosine, n))
+    with np.errstate(over="ignore"):
+        return np.asarray(geometry / n * np.exp(b * cosine - abs(b)))
 
 
 def equiangular_gap(
@@ -106,9 +107,7 @@ def equiangular_gap(
     from scipy.integrate import solve_ivp
 
     n = require_count("n", n, least=2, most=_LARGEST_N)
-    start = float(_require_cosine("cosine0", require_number("cosine0", cosine0), n))
-    if start >= 1 or 1 + (n - 1) * start <= 0:
-        raise ValueError(f"cosine0={cosine0!r} is an equilibrium of n={n} tokens")
+    start = _require_start(cosine0, n)
     b, own = require_number("beta", beta), require_flag("normalize", normalize)
     t = require_finite("times", as_float("times", times))
     if t.ndim != 1 or t.size == 0 or t[0] < 0 or (t[1:] <= t[:-1]).any():
@@ -122,7 +121,7 @@ def equiangular_gap(
 
     def slope(_: float, u: Array) -> Array:
         if own:
-            return 2 * n * _share(b * gap(u), n)
+            return 2 * n * _share(b, gap(u), n)
         return np.asarray(2 * np.exp(b * (1 - gap(u)) - abs(b)))
 
     u0 = np.log1p((n - 1) * start) - np.log1p(-start)
@@ -184,9 +183,7 @@ def equiangular_time(
         For times beyond the float range; the message gives the logarithm.
     """
     n = require_count("n", n, least=2, most=_LARGEST_N)
-    start = float(_require_cosine("cosine0", require_number("cosine0", cosine0), n))
-    if start >= 1 or 1 + (n - 1) * start <= 0:
-        raise ValueError(f"cosine0={cosine0!r} is an equilibrium of n={n} tokens")
+    start = _require_start(cosine0, n)
     delta = require_number("gap", gap)
     if not 0 < delta < min(1, 1 - start):
         raise ValueError(
@@ -196,8 +193,8 @@ def equiangular_time(
     if b.size and b.min() < 0:
         raise ValueError(f"beta must not be negative, got {b.min():.6g}")
     g, a = 1 - start, n - 1
-    algebraic = np.log(g) - np.log(delta) + np.log(n - a * delta) - np.log(n - a * g)
-    scaled = scaled_integral(b, delta, g, n / a)  # D e^{−βg}
+    rest = (1 + a * start) / a  # n/a − g, which may be far below the rounding of g
+    scaled = scaled_integral(b, delta, g, rest)  # D e^{−βg}
     own = require_flag("normalize", normalize)
     log_time = b * g + np.log(scaled) - np.log(2 * n if own else 2)
     if b.size and log_time.max() > _LOG_LARGEST:
@@ -206,7 +203,9 @@ def equiangular_time(
             f" float; its logarithm is {log_time.max():.12g}"
         )
     time = np.exp(log_time)
-    return np.asarray(time + a / (2 * n) * algebraic if own else time)[()]
+    if own:
+        time = time + a / (2 * n) * log_quotient(delta, g, rest)
+    return np.asarray(time)[()]
 
 
 def attention_cosine(cosine: npt.ArrayLike, n: int, beta: float) -> Array:
@@ -242,7 +241,7 @@ def attention_cosine(cosine: npt.ArrayLike, n: int, beta: float) -> Array:
     n = require_count("n", n, least=2, most=_LARGEST_N)
     rho = _require_cosine("cosine", cosine, n)
     b = require_number("beta", beta)
-    contrast = 1 - n * _share(b * (1 - rho), n)  # p − q, where p + (n − 1) q = 1
+    contrast = 1 - n * _share(b, 1 - rho, n)  # p − q, where p + (n − 1) q = 1
     apart = (1 - rho) * contrast**2
     norm = (1 + (n - 1) * rho) / n + (1 - 1 / n) * apart
     if not (norm > 0).all():
@@ -258,12 +257,20 @@ def _require_cosine(name: str, cosine: npt.ArrayLike, n: int) -> Array:
             f"{name} must lie between -1/(n - 1) and 1 for n={n}, got"
             f" {array[bad][0]:.6g}"
         )
-    return array
+    return np.asarray(np.clip(array, -1 / (n - 1), 1))
 
 
-def _share(z: npt.ArrayLike, n: int) -> Array:
-    """1 / (e^z + n − 1), where e^z may overflow."""
+def _require_start(cosine0: float, n: int) -> float:
+    """Return a cosine that changes, between the two equilibria."""
+    start = float(_require_cosine("cosine0", require_number("cosine0", cosine0), n))
+    if start >= 1 or start <= -1 / (n - 1) or 1 + (n - 1) * start <= 0:
+        raise ValueError(f"cosine0={cosine0!r} is an equilibrium of n={n} tokens")
+    return start
+
+
+def _share(b: float, gap: Array, n: int) -> Array:
+    """1 / (e^(b gap) + n − 1), where the exponent and e^(b gap) may overflow."""
+    with np.errstate(over="ignore"):
+        z = np.asarray(b * gap)
     small = np.exp(-np.abs(z))
-    return np.where(
-        np.asarray(z) > 0, small / (1 + (n - 1) * small), 1 / (small + n - 1)
-    )
+    return np.where(z > 0, small / (1 + (n - 1) * small), 1 / (small + n - 1))

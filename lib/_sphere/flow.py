@@ -50,7 +50,8 @@ def flow(
         For tokens off the sphere, a field with other values than vectors of the
         tokens' shape, or too few steps. They are too few when Collatz's quotient
         :math:`|k_3 - k_2| / |k_2 - k_1|` of a system's stages, which is about half of
-        step times rate, exceeds 0.6: errors are then of the order of percents.
+        step times rate, exceeds 0.6: errors are then of the order of percents. Or when
+        a token would go half round the sphere in a step.
     """
     if not callable(field):
         raise ValueError(f"field must be a function of the tokens, got {field!r}")
@@ -111,9 +112,9 @@ class StepCheck:
             self._refuse(4 * float(np.max(quotient)))
 
     def speed(self, k1: Array) -> None:
-        """Check that no token goes round the sphere in a step."""
+        """Check that no token goes half round in a step, where stages say nothing."""
         turns = float(np.abs(k1).max()) * self.horizon / self.steps / (2 * np.pi)
-        if turns > 1:
+        if turns > 0.5:
             self._refuse(10 * turns)
 
     def _refuse(self, factor: float) -> None:

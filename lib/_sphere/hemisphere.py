@@ -8,7 +8,7 @@ import numpy.typing as npt
 from lib._checks import Array, require_count
 from lib._sphere.geometry import require_unit
 
-_SEPARATED = 1e-9  # smaller margins are not told from 0
+_ROUNDING = 1e-12  # a cosine above this is positive
 
 
 def hemisphere_pole(x: npt.ArrayLike) -> Array:
@@ -17,7 +17,8 @@ def hemisphere_pole(x: npt.ArrayLike) -> Array:
     Such a vector is missing exactly if the origin is a convex combination of the
     tokens (Gordan). Non-negative least squares for weights :math:`w \ge 0` with
     :math:`X^\top w = 0` and :math:`\sum_i w_i = 1` decides: its residual is 0, or it
-    contains :math:`\xi`.
+    contains :math:`\xi`. Hemispheres in which no pole has all cosines above about 1e-7
+    are not found.
 
     Parameters
     ----------
@@ -43,11 +44,12 @@ def hemisphere_pole(x: npt.ArrayLike) -> Array:
     for pole, tokens in zip(poles, x.reshape(-1, n, d), strict=True):
         rows = np.vstack([tokens.T, np.ones(n)])
         weights, _ = nnls(rows, target)
-        # The residual makes no acute angle with a column: <x_i, residual> ≤ −height.
-        residual = target - rows @ weights
-        direction, height = -residual[:d], residual[d]
-        if height > _SEPARATED:
-            pole[:] = direction / np.sqrt(np.sum(direction**2))
+        # The residual (−direction, height) makes no acute angle with a column of rows:
+        # <x_i, direction> ≥ height, which is |direction|² next to 0.
+        direction = rows[:d] @ weights
+        length = np.sqrt(np.sum(direction**2))
+        if (tokens @ direction > _ROUNDING * length).all():
+            pole[:] = direction / length
     return poles.reshape(*batch, d)
 
 
