@@ -58,24 +58,28 @@ def test_derivatives_are_those_of_the_order_below(z, order):
         else (lambda z: attention.softmax_derivatives(z, order - 1))
     )
     quotient = [(below(z + h * e) - below(z - h * e)) / (2 * h) for e in np.eye(z.size)]
-    np.testing.assert_allclose(tensor, np.stack(quotient, axis=-1), atol=3e-9)
+    np.testing.assert_allclose(tensor, np.stack(quotient, axis=-1), atol=3e-9, rtol=0)
     for axes in ((1, 0), (order, *range(order))):  # generate all permutations
         moved = np.moveaxis(tensor, range(len(axes)), axes)
-        np.testing.assert_allclose(moved, tensor, atol=1e-16)
-    np.testing.assert_allclose(tensor.sum(axis=0), 0, atol=1e-16)
+        np.testing.assert_allclose(moved, tensor, atol=1e-16, rtol=0)
+    np.testing.assert_allclose(tensor.sum(axis=0), 0, atol=1e-16, rtol=0)
 
 
 def test_derivatives_at_zero_have_their_closed_forms():
     m, eye = 5, np.eye(5)
     np.testing.assert_allclose(
-        attention.softmax_derivatives(np.zeros(m), 1), (eye - 1 / m) / m, atol=1e-17
+        attention.softmax_derivatives(np.zeros(m), 1),
+        (eye - 1 / m) / m,
+        atol=1e-16,
+        rtol=0,
     )
     pairs = eye[:, :, None] + eye[:, None, :] + eye[None, :, :]
     triple = np.einsum("ij,jk->ijk", eye, eye)
     np.testing.assert_allclose(
         attention.softmax_derivatives(np.zeros(m), 2),
         triple / m - pairs / m**2 + 2 / m**3,
-        atol=1e-17,
+        atol=1e-16,
+        rtol=0,
     )
     third = attention.softmax_derivatives(np.zeros(4), 3)
     assert set(np.round(third.ravel() * 128, 9)) == {-3.0, 1.0}
@@ -124,7 +128,7 @@ def test_expansion_rows_sum_to_one_and_commute_with_permutations(u, order):
     # A power of degree k is rounded to one part in 1e16 of R^k before it cancels.
     rounding = 1e-15 * (1 + np.ptp(u)) ** order
     flipped = attention.softmax_expansion(u[..., ::-1], order)[..., ::-1]
-    np.testing.assert_allclose(flipped, p, atol=rounding)
+    np.testing.assert_allclose(flipped, p, atol=rounding, rtol=0)
 
 
 @given(rows, st.sampled_from(ORDERS), st.sampled_from([1e-3, 1e-2, 0.1, 1.0]))
@@ -160,6 +164,7 @@ def test_shaped_attention_is_the_identity_in_the_limit():
         attention.shaped_attention(y, 1e12),
         np.broadcast_to(np.eye(4), a.shape),
         atol=1e-11,
+        rtol=0,
     )
 
 

@@ -79,12 +79,14 @@ def test_without_branch_the_skip_decides(width):
     gram0 = np.diag([1.0, 2.0])
     states = simulate(gram0, layer(width, branch=0.0), 3, paths=2, rng=rng()).states
     expected = gram0 * 0.64 ** np.arange(4)[:, None, None]
-    np.testing.assert_allclose(states, np.stack([expected] * 2, axis=1), atol=1e-14)
+    np.testing.assert_allclose(
+        states, np.stack([expected] * 2, axis=1), atol=1e-14, rtol=0
+    )
 
 
 def test_equal_tokens_stay_equal():
     states = simulate(np.ones((3, 3)), layer(50), 20, paths=5, rng=rng()).states
-    np.testing.assert_allclose(states - states[..., :1, :1], 0, atol=1e-12)
+    np.testing.assert_allclose(states - states[..., :1, :1], 0, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("key_width", [1, 7])
@@ -123,7 +125,9 @@ def test_factors_are_roots_of_the_states(width):
         simulate(np.eye(3), layer(width), 5, paths=3, rng=rng(8), factors=f).states
         for f in (False, True)
     ]
-    np.testing.assert_allclose(kept[1] @ kept[1].swapaxes(-1, -2), kept[0], atol=1e-13)
+    np.testing.assert_allclose(
+        kept[1] @ kept[1].swapaxes(-1, -2), kept[0], atol=1e-13, rtol=0
+    )
 
 
 def test_same_seed_same_paths():

@@ -53,13 +53,15 @@ def test_density_distribution_and_score_belong_together(law):
     x = np.linspace(-6, 6, 41)
     h = 1e-3 * np.sqrt(law.variances.min())
     slope = (law.cdf(x + h) - law.cdf(x - h)) / (2 * h)
-    np.testing.assert_allclose(slope, law.pdf(x), atol=1e-5 * law.pdf(law.means).max())
+    np.testing.assert_allclose(
+        slope, law.pdf(x), atol=1e-5 * law.pdf(law.means).max(), rtol=0
+    )
     logs = np.log(law.pdf(x))
     near = logs > -500
     rise = np.log(law.pdf(x + h)) - np.log(law.pdf(x - h))
     scale = np.abs(law.score(x[near])).max() + 1 / np.sqrt(law.variances.min())
     np.testing.assert_allclose(
-        law.score(x[near]), rise[near] / (2 * h), atol=1e-5 * scale
+        law.score(x[near]), rise[near] / (2 * h), atol=1e-5 * scale, rtol=0
     )
     reach = 6 * np.sqrt(law.variances)
     breaks = np.concatenate([law.means - reach, law.means, law.means + reach])
@@ -71,7 +73,7 @@ def test_density_distribution_and_score_belong_together(law):
 def test_moments(law):
     x, w = heat.quadrature(law, 0.3 * np.sqrt(law.variances.min()))
     assert w @ x[:, 0] == pytest.approx(law.mean, abs=1e-9)
-    assert w @ (x[:, 0] - law.mean) ** 2 == pytest.approx(law.variance, rel=1e-9)
+    assert w @ (x[:, 0] - law.mean) ** 2 == pytest.approx(law.variance, rel=1e-9, abs=0)
 
 
 @laws
@@ -114,7 +116,7 @@ def test_mixture_solves_the_heat_equation(law):
     rise = (law.heat(t + h).pdf(x) - law.heat(t - h).pdf(x)) / (2 * h)
     now = law.heat(t)
     bend = (now.pdf(x + h) - 2 * now.pdf(x) + now.pdf(x - h)) / h**2
-    np.testing.assert_allclose(rise, bend / 2, atol=1e-5)
+    np.testing.assert_allclose(rise, bend / 2, atol=1e-5, rtol=0)
     assert np.abs(rise - 0.99 * bend / 2).max() > 1e-4
 
 
@@ -125,9 +127,11 @@ def test_mixture_solves_the_fokker_planck_equation():
     now = law.ornstein_uhlenbeck(t, s)
     bend = (now.pdf(x + h) - 2 * now.pdf(x) + now.pdf(x - h)) / h**2
     drift = ((x + h) * now.pdf(x + h) - (x - h) * now.pdf(x - h)) / (2 * h) / (2 * s)
-    np.testing.assert_allclose((later - earlier) / (2 * h), drift + bend / 2, atol=1e-5)
+    np.testing.assert_allclose(
+        (later - earlier) / (2 * h), drift + bend / 2, atol=1e-5, rtol=0
+    )
     rest = law.ornstein_uhlenbeck(1e4, s)
-    np.testing.assert_allclose([rest.mean, rest.variance], [0, s], atol=1e-12)
+    np.testing.assert_allclose([rest.mean, rest.variance], [0, s], atol=1e-12, rtol=0)
 
 
 def test_heat_goes_back_in_time_while_there_is_variance_left():
@@ -154,7 +158,9 @@ def test_transport_along_the_heat_flow_solves_its_ordinary_equation():
     x, t, h = np.linspace(-6, 6, 25), 0.5, 1e-4
     now, ahead, behind = (MIXTURE.transport(x, MIXTURE.heat(t + d)) for d in (0, h, -h))
     speed = (ahead - behind) / (2 * h)
-    np.testing.assert_allclose(speed, -MIXTURE.heat(t).score(now) / 2, atol=1e-7)
+    np.testing.assert_allclose(
+        speed, -MIXTURE.heat(t).score(now) / 2, atol=1e-7, rtol=0
+    )
 
 
 @laws
@@ -178,28 +184,30 @@ def test_slope_of_a_gaussian(variance, eps):
     found = self_transport(x, eps, weights=w, tol=1e-14).barycentric()
     slope = heat.gaussian_slope(variance, eps)
     inner = np.abs(x[:, 0]) < 4 * np.sqrt(variance)
-    np.testing.assert_allclose(found[inner], slope * x[inner], atol=1e-9)
+    np.testing.assert_allclose(found[inner], slope * x[inner], atol=1e-9, rtol=0)
     assert slope**2 + eps / variance * slope == pytest.approx(1, abs=1e-15)
 
 
 def test_slope_at_its_extremes():
     np.testing.assert_array_equal(heat.gaussian_slope([0.0, 1e100], 1e-300), [0, 1])
     # a = s/ε − (s/ε)³ + … for large ε, where the textbook formula is 0.
-    assert heat.gaussian_slope(1.0, 1e9) == pytest.approx(1e-9, rel=1e-15)
+    assert heat.gaussian_slope(1.0, 1e9) == pytest.approx(1e-9, rel=1e-15, abs=0)
 
 
 def test_several_dimensions():
     cov, eps = np.array([[1.0, 0.6, 0], [0.6, 0.8, 0.1], [0, 0.1, 0.3]]), 0.3
     A = heat.gaussian_barycentric(cov, eps)
-    np.testing.assert_allclose(cov @ A @ A + eps * A, cov, atol=1e-15)
+    np.testing.assert_allclose(cov @ A @ A + eps * A, cov, atol=1e-15, rtol=0)
     root = sqrtm(cov @ cov + eps**2 / 4 * np.eye(3))
     inverse = np.linalg.inv(cov)
-    np.testing.assert_allclose(A, root @ inverse - eps / 2 * inverse, atol=1e-13)
+    np.testing.assert_allclose(
+        A, root @ inverse - eps / 2 * inverse, atol=1e-13, rtol=0
+    )
     flow = heat.gaussian_flow(cov, eps, 2)
     np.testing.assert_allclose(flow.times, [0, eps, 2 * eps])
     step = 2 * np.eye(3) - A
-    np.testing.assert_allclose(flow.states[0], cov, atol=1e-15)
-    np.testing.assert_allclose(flow.states[1], step @ cov @ step, atol=1e-14)
+    np.testing.assert_allclose(flow.states[0], cov, atol=1e-15, rtol=0)
+    np.testing.assert_allclose(flow.states[1], step @ cov @ step, atol=1e-14, rtol=0)
 
 
 def test_two_dimensions_by_quadrature():
@@ -217,7 +225,7 @@ def test_constants_of_the_gaussian_recursion():
     """The variance error at the time t is −(ε²/8)(1/s − 1/(s + t)) + O(ε³)."""
     for eps in (0.02, 0.01):
         last = heat.gaussian_flow([[1.0]], eps, round(1 / eps)).states[-1, 0, 0]
-        assert (last - 2) / eps**2 == pytest.approx(-1 / 16, rel=eps)
+        assert (last - 2) / eps**2 == pytest.approx(-1 / 16, rel=eps, abs=0)
     # Printed in the notebook of the method's authors, at ε = 0.1 and 0.01.
     last = heat.gaussian_flow([[1.0]], 0.1, 10).states[-1, 0, 0]
     assert last == pytest.approx(1.99934, abs=5e-6)
@@ -230,11 +238,13 @@ def test_distance_of_gaussians():
     one, two = (np.cov(rng.standard_normal((3, 9))) for _ in range(2))
     root = sqrtm(one)
     squared = np.trace(one + two - 2 * sqrtm(root @ two @ root).real)
-    assert heat.gaussian_w2(one, two) == pytest.approx(np.sqrt(squared), rel=1e-10)
-    assert heat.gaussian_w2([[4.0]], [[1.0]]) == pytest.approx(1, rel=1e-14)
+    assert heat.gaussian_w2(one, two) == pytest.approx(
+        np.sqrt(squared), rel=1e-10, abs=0
+    )
+    assert heat.gaussian_w2([[4.0]], [[1.0]]) == pytest.approx(1, rel=1e-14, abs=0)
     # Close covariances do not cancel: |√(1 + δ) − 1| = δ/2.
     near = heat.gaussian_w2(np.eye(3), (1 + 1e-12) * np.eye(3))
-    assert near == pytest.approx(np.sqrt(3) * 5e-13, rel=1e-3)
+    assert near == pytest.approx(np.sqrt(3) * 5e-13, rel=1e-3, abs=0)
     assert heat.gaussian_w2(np.diag([1.0, 0]), np.diag([0, 0.0])) == pytest.approx(1)
 
 
@@ -266,7 +276,9 @@ def test_density_of_nodes_that_moved():
     x, w = heat.quadrature(MIXTURE, 0.02)
     moved = MIXTURE.transport(x, MIXTURE.heat(1))
     found = heat.node_density(moved, w)
-    np.testing.assert_allclose(found, MIXTURE.heat(1).pdf(moved[:, 0]), atol=4e-5)
+    np.testing.assert_allclose(
+        found, MIXTURE.heat(1).pdf(moved[:, 0]), atol=4e-5, rtol=0
+    )
     mixed = np.random.default_rng(0).permutation(len(x))
     np.testing.assert_array_equal(
         heat.node_density(moved[mixed], w[mixed]), found[mixed]
@@ -302,20 +314,24 @@ def test_bridge_flow_has_order_two_and_euler_order_one():
     sizes = 0.2 * 2.0 ** -np.arange(5)
     bridge = [population_error(eps) for eps in sizes]
     assert convergence_order(sizes, bridge).order == pytest.approx(2, abs=0.1)
-    assert bridge[-1] / sizes[-1] ** 2 == pytest.approx(0.0215, rel=0.01)
+    assert bridge[-1] / sizes[-1] ** 2 == pytest.approx(0.0215, rel=0.01, abs=0)
 
     def euler(x, eps, steps, weights):
         return heat.euler_flow(x, eps, steps, MIXTURE)
 
     slow = [population_error(eps, flow=euler) for eps in sizes]
     assert convergence_order(sizes, slow).order == pytest.approx(1, abs=0.05)
-    assert slow[-1] / sizes[-1] == pytest.approx(0.1035, rel=0.01)
+    assert slow[-1] / sizes[-1] == pytest.approx(0.1035, rel=0.01, abs=0)
 
 
 def test_flow_of_the_source_experiment_to_its_end():
     """½N(−2,1) + ½N(2,1) to T = 5; the error does not accumulate but decays."""
-    assert population_error(0.05, horizon=5.0) == pytest.approx(3.69e-5, rel=0.01)
-    assert population_error(0.05, horizon=1.0) == pytest.approx(5.48e-5, rel=0.01)
+    assert population_error(0.05, horizon=5.0) == pytest.approx(
+        3.69e-5, rel=0.01, abs=0
+    )
+    assert population_error(0.05, horizon=1.0) == pytest.approx(
+        5.48e-5, rel=0.01, abs=0
+    )
 
 
 def test_flow_is_the_iterated_step_and_keeps_the_mean():
@@ -327,11 +343,11 @@ def test_flow_is_the_iterated_step_and_keeps_the_mean():
     step = x
     for state in flow.states[1:]:
         step = bridge_step(step, 0.4, weights=w, tol=1e-13)
-        np.testing.assert_allclose(state, step, atol=1e-12)
-        np.testing.assert_allclose(w @ state, w @ x, atol=1e-12)
+        np.testing.assert_allclose(state, step, atol=1e-12, rtol=0)
+        np.testing.assert_allclose(w @ state, w @ x, atol=1e-12, rtol=0)
     back = heat.bridge_flow(x, 0.4, 1, weights=w, backward=True).states[1]
     expected = self_transport(x, 0.4, weights=w).barycentric()
-    np.testing.assert_allclose(back, expected, atol=1e-9)
+    np.testing.assert_allclose(back, expected, atol=1e-9, rtol=0)
 
 
 def test_backward_flow_of_a_gaussian():
@@ -369,7 +385,7 @@ def test_softmax_of_distances_flows_at_twice_the_speed():
             x = heat.softmax_step(x, eps, weights=w)
         variances.append(w @ x[:, 0] ** 2)
     gains = np.array(variances) - 5
-    np.testing.assert_allclose(gains, [1.939, 1.970, 1.985], atol=1e-3)
+    np.testing.assert_allclose(gains, [1.939, 1.970, 1.985], atol=1e-3, rtol=0)
 
 
 def test_softmax_steps_of_a_gaussian():
@@ -378,9 +394,9 @@ def test_softmax_steps_of_a_gaussian():
     x, w = heat.quadrature(law, 0.05)
     inner = np.abs(x[:, 0]) < 1.5
     found = heat.softmax_step(x, 0.4, weights=w)
-    np.testing.assert_allclose(found[inner], (2 - 0.6) * x[inner], atol=1e-9)
+    np.testing.assert_allclose(found[inner], (2 - 0.6) * x[inner], atol=1e-9, rtol=0)
     found = heat.softmax_step(x, 0.8, weights=w, kernel="dot")
-    np.testing.assert_allclose(found[inner], (2 - 0.75) * x[inner], atol=1e-8)
+    np.testing.assert_allclose(found[inner], (2 - 0.75) * x[inner], atol=1e-8, rtol=0)
 
 
 def test_surrogate_of_the_heat_flow_is_the_law_itself():
@@ -388,7 +404,7 @@ def test_surrogate_of_the_heat_flow_is_the_law_itself():
     found = heat.surrogate_step(x, 0.1, w)
     np.testing.assert_array_equal(found, bridge_step(x, 0.1, weights=w))
     twice = heat.surrogate_step(x, 0.1, w, theta=-2.0)
-    np.testing.assert_allclose(twice - x, 2 * (found - x), atol=1e-14)
+    np.testing.assert_allclose(twice - x, 2 * (found - x), atol=1e-14, rtol=0)
 
 
 @pytest.mark.parametrize(("variance", "theta"), [(0.5, -1.0), (4.0, 1.0)])
@@ -402,7 +418,7 @@ def test_surrogate_of_a_gaussian_is_gaussian(variance, theta):
     moved = heat.surrogate_step(x, eps, surrogate, theta=theta)
     inner = np.abs(x[:, 0]) < 2.5 * np.sqrt(variance)
     expected = x * (1 + theta * (slope - 1))
-    np.testing.assert_allclose(moved[inner], expected[inner], atol=1e-6)
+    np.testing.assert_allclose(moved[inner], expected[inner], atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("variance", [0.5, 4.0])
@@ -427,7 +443,7 @@ def test_surrogate_on_nodes_that_moved():
     found, theta = heat.kl_surrogate(x, w, variance=2.0)
     expected = np.gradient(x[:, 0]) * np.exp(-(x[:, 0] ** 2) / 4) / law.pdf(x[:, 0])
     assert theta == 1
-    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-7)
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-7, rtol=0)
     assert np.ptp(np.gradient(x[:, 0])) > 0.5 * np.gradient(x[:, 0]).mean()
 
 
@@ -453,13 +469,13 @@ def test_distance_of_point_masses_to_a_law():
     many = MIXTURE.ppf((np.arange(200_000) + 0.5) / 200_000)
     found = heat.w2_to_law(x, MIXTURE, weights=w)
     exact = ot.wasserstein_1d(x[:, 0], many, w, p=2) ** 0.5
-    assert found == pytest.approx(exact, rel=1e-4)
+    assert found == pytest.approx(exact, rel=1e-4, abs=0)
     # One token at a: W2² = variance + (mean − a)².
     one = heat.w2_to_law([[1.0]], LAWS["uneven"])
     law = LAWS["uneven"]
-    assert one**2 == pytest.approx(law.variance + (law.mean - 1) ** 2, rel=1e-13)
+    assert one**2 == pytest.approx(law.variance + (law.mean - 1) ** 2, rel=1e-13, abs=0)
     narrow = GaussianMixture([-1, 1], [1e-12, 1e-12], [0.25, 0.75])
-    assert heat.w2_to_law([[-1.0], [1.0]], narrow) == pytest.approx(1, rel=1e-5)
+    assert heat.w2_to_law([[-1.0], [1.0]], narrow) == pytest.approx(1, rel=1e-5, abs=0)
 
 
 def test_distance_of_pairs_says_when_it_is_only_a_bound():
@@ -477,7 +493,7 @@ def test_tokens_cross_where_modes_are_apart_and_eps_is_coarse():
     found = self_transport(x, 0.5, weights=w)
     B = found.barycentric()
     slopes = np.diff(B[:, 0]) / np.diff(x[:, 0])
-    assert slopes.max() == pytest.approx(5.6, rel=0.01)  # monotone up to slope 2
+    assert slopes.max() == pytest.approx(5.6, rel=0.01, abs=0)  # monotone up to slope 2
     y = law.transport(x, law.heat(0.5))
     assert heat.w2_of_pairs(2 * x - B, y, weights=w).upper_bound
     fine = self_transport(x, 0.01, weights=w)

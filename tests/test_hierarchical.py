@@ -72,11 +72,11 @@ def test_two_tokens_are_a_one_dimensional_integral(gram, sigma):
         law = AttentionLimit(gram, 1, sigma)
         mean = pair_mean(gram, sigma, row, lambda u: u)
         square = pair_mean(gram, sigma, row, lambda u: u * u)
-        assert law.variance(row) == pytest.approx(mean, rel=1e-11)
+        assert law.variance(row) == pytest.approx(mean, rel=1e-11, abs=0)
         assert law.kurtosis_constant(row) == pytest.approx(
             3 * (square / mean**2 - 1), abs=1e-10
         )
-        assert law.moment(4, row) == pytest.approx(3 * square, rel=1e-11)
+        assert law.moment(4, row) == pytest.approx(3 * square, rel=1e-11, abs=0)
         for y in POINTS:
             density = pair_mean(
                 gram, sigma, row, lambda u, y=y: stats.norm.pdf(y, 0, np.sqrt(u))
@@ -121,7 +121,7 @@ def test_kurtosis_constant_has_its_three_regimes():
     for sigma in (0.5, 1.0):
         a, b, c = np.exp(np.array([4, 2, 1]) * sigma**2)
         many = 2**22 * orthonormal_constant(2**22, sigma) / 3
-        assert many == pytest.approx(a - 4 * b + 4 * c - 1, rel=1e-3)
+        assert many == pytest.approx(a - 4 * b + 4 * c - 1, rel=1e-3, abs=0)
     # Freezing: c → θ/(1−θ) with θ = √(2 log m)/σ, slower than 1/log m.
     for theta, limit in ((1 / 2, 1.0), (1 / 3, 0.5)):
         logs = np.log(2.0) * np.array([10, 20, 40, 53])
@@ -195,9 +195,9 @@ def test_heads_are_powers_of_the_characteristic_function(heads):
     one, law = AttentionLimit(PAIR, 1, 2.0), AttentionLimit(PAIR, heads, 2.0)
     t = 0.05 * np.arange(-1500, 1501)
     power = one.characteristic(t / np.sqrt(heads)) ** heads
-    np.testing.assert_allclose(law.characteristic(t), power, atol=1e-13)
+    np.testing.assert_allclose(law.characteristic(t), power, atol=1e-13, rtol=0)
     wave = np.cos(np.multiply.outer(POINTS, t)) @ power * 0.05 / (2 * np.pi)
-    np.testing.assert_allclose(law.density(POINTS), wave, atol=1e-12)
+    np.testing.assert_allclose(law.density(POINTS), wave, atol=1e-12, rtol=0)
     assert law.excess_kurtosis() * heads == pytest.approx(one.excess_kurtosis(), 1e-12)
     assert law.kurtosis_constant() == pytest.approx(one.kurtosis_constant(), 1e-12)
     assert law.variance() == pytest.approx(one.variance(), 1e-13)
@@ -208,15 +208,15 @@ def test_density_cdf_and_moments_belong_together(law):
     y = np.linspace(-30, 30, 6001)
     density, cdf = law.density(y, 1), law.cdf(y, 1)
     np.testing.assert_allclose(density, law.density(-y, 1), rtol=1e-12)
-    np.testing.assert_allclose(cdf + law.cdf(-y, 1), 1, atol=1e-13)
+    np.testing.assert_allclose(cdf + law.cdf(-y, 1), 1, atol=1e-13, rtol=0)
     rising = integrate.cumulative_simpson(density, x=y, initial=0)
-    np.testing.assert_allclose(rising[2000:4001], cdf[2000:4001], atol=3e-5)
+    np.testing.assert_allclose(rising[2000:4001], cdf[2000:4001], atol=3e-5, rtol=0)
     second = integrate.simpson(y**2 * density, x=y)
     fourth = integrate.simpson(y**4 * density, x=y)
-    assert second == pytest.approx(law.variance(1), rel=1e-4)
-    assert fourth == pytest.approx(law.moment(4, 1), rel=1e-3)
+    assert second == pytest.approx(law.variance(1), rel=1e-4, abs=0)
+    assert fourth == pytest.approx(law.moment(4, 1), rel=1e-3, abs=0)
     kurtosis = law.moment(4, 1) / law.moment(2, 1) ** 2 - 3
-    assert law.excess_kurtosis(1) == pytest.approx(kurtosis, rel=1e-9)
+    assert law.excess_kurtosis(1) == pytest.approx(kurtosis, rel=1e-9, abs=0)
     assert law.moment(0, 1) == pytest.approx(1) and law.moment(3, 1) == 0
 
 
@@ -236,7 +236,7 @@ def test_constant_mixing_variable_is_exactly_gaussian(
 ):
     law = AttentionLimit(gram, heads, sigma)
     assert law.excess_kurtosis(row) == pytest.approx(0, abs=1e-15)
-    assert law.variance(row) == pytest.approx(variance, rel=1e-14)
+    assert law.variance(row) == pytest.approx(variance, rel=1e-14, abs=0)
     sd = np.sqrt(variance)
     expected = stats.norm.pdf(POINTS * sd, scale=sd)
     np.testing.assert_allclose(law.density(POINTS * sd, row), expected, rtol=1e-12)
@@ -254,9 +254,9 @@ def test_identical_tokens_count_as_one_with_more_weight():
         weight = np.exp(-(g**2) / 2)
         mean = np.average(u, weights=weight)
         law = AttentionLimit(gram, 1, sigma)
-        assert law.variance() == pytest.approx(mean, rel=1e-11)
+        assert law.variance() == pytest.approx(mean, rel=1e-11, abs=0)
         expected = 3 * np.average((u - mean) ** 2, weights=weight) / mean**2
-        assert law.excess_kurtosis() == pytest.approx(expected, rel=1e-9)
+        assert law.excess_kurtosis() == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 def test_tokens_on_a_line_around_zero_have_an_infinite_density():
@@ -299,7 +299,7 @@ def test_scaling_the_tokens_scales_the_output(factor):
     np.testing.assert_allclose(other.cdf(root * POINTS), law.cdf(POINTS), rtol=1e-9)
     scaled = root * other.density(root * POINTS, 1)
     np.testing.assert_allclose(scaled, law.density(POINTS, 1), rtol=1e-9)
-    assert other.variance(2) == pytest.approx(factor * law.variance(2), rel=1e-9)
+    assert other.variance(2) == pytest.approx(factor * law.variance(2), rel=1e-9, abs=0)
 
 
 def test_permuting_the_tokens_permutes_the_rows():
@@ -308,7 +308,7 @@ def test_permuting_the_tokens_permutes_the_rows():
     other = AttentionLimit(TRIPLE[np.ix_(order, order)], 1, 2.0)
     for place, row in enumerate(order):
         np.testing.assert_allclose(
-            other.cdf(POINTS, place), law.cdf(POINTS, row), atol=1e-7
+            other.cdf(POINTS, place), law.cdf(POINTS, row), atol=1e-7, rtol=0
         )
 
 
@@ -425,8 +425,8 @@ def test_one_token_has_the_kurtosis_of_chi_square(n):
     """v = V χ²_n/n: excess kurtosis 3·2/(nH), and the density of the product law."""
     for heads in (1, 4):
         law = FiniteAttention([[2.0]], n, heads, 3.0)
-        assert law.excess_kurtosis() == pytest.approx(6 / (n * heads), rel=1e-8)
-        assert law.variance() == pytest.approx(2.0, rel=1e-10)
+        assert law.excess_kurtosis() == pytest.approx(6 / (n * heads), rel=1e-8, abs=0)
+        assert law.variance() == pytest.approx(2.0, rel=1e-10, abs=0)
         v = stats.gamma(n * heads / 2, scale=2 * 2.0 / (n * heads))
         for y in (0.3, 2.0):
             exact = v.expect(lambda v, y=y: ndtr(y / np.sqrt(v)), epsabs=1e-12)
@@ -439,7 +439,7 @@ def test_finite_kurtosis_has_its_factor():
     without = FiniteAttention(np.eye(2), 16, 2, 1.0, output_matrix=False)
     ratio = without.excess_kurtosis() * 2 / 3 + 1
     expected = 3 / 2 * ((1 + 2 / 16) * ratio - 1)
-    assert with_w.excess_kurtosis() == pytest.approx(expected, rel=1e-8)
+    assert with_w.excess_kurtosis() == pytest.approx(expected, rel=1e-8, abs=0)
     # The ratio itself by a sum over the norm of the query.
     t, weight = np.polynomial.legendre.leggauss(400)
     t, weight = 3 * (t + 1), weight * stats.gamma.pdf(3 * (t + 1), 8, scale=1 / 8)
@@ -449,7 +449,7 @@ def test_finite_kurtosis_has_its_factor():
     )
     total = weight.sum()
     exact = (weight @ second) * total / (weight @ first) ** 2
-    assert ratio == pytest.approx(exact, rel=1e-8)
+    assert ratio == pytest.approx(exact, rel=1e-8, abs=0)
 
 
 def test_fixed_inputs_see_the_width_of_a_head_only():
@@ -467,7 +467,9 @@ def test_width_correction_is_the_limit_of_the_difference(gram, sigma, heads):
         difference = n * (law.cdf(POINTS, 1) - limit.cdf(POINTS, 1))
         gaps.append(np.abs(difference - limit.width_correction(POINTS, 1)).max())
     size = np.abs(limit.width_correction(POINTS, 1)).max()
-    assert gaps[1] < 2e-3 * size and gaps[0] / gaps[1] == pytest.approx(10, rel=0.1)
+    assert gaps[1] < 2e-3 * size and gaps[0] / gaps[1] == pytest.approx(
+        10, rel=0.1, abs=0
+    )
 
 
 def test_width_correction_of_one_token_is_a_polynomial():
@@ -475,9 +477,9 @@ def test_width_correction_of_one_token_is_a_polynomial():
     y = np.linspace(-4, 4, 9)
     expected = (3 * y - y**3) / 4 * stats.norm.pdf(y)
     found = AttentionLimit([[1.0]], 1, 2.0).width_correction(y)
-    np.testing.assert_allclose(found, expected, atol=1e-15)
+    np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
     half = AttentionLimit([[1.0]], 2, 2.0).width_correction(y)
-    np.testing.assert_allclose(half, expected / 2, atol=1e-15)
+    np.testing.assert_allclose(half, expected / 2, atol=1e-15, rtol=0)
 
 
 def test_coordinates_of_a_network_are_dependent_but_not_correlated():
@@ -553,7 +555,7 @@ def test_attention_alone_collapses_in_a_few_layers():
         assert gap[1] > 0.2 and gap[2] < 0.02 and abs(gap[4]) < 1e-6
     still = attention_stack(TRIPLE, 3, skip=0.5, branch=0.0, paths=2, rng=rng()).states
     expected = TRIPLE * 0.25 ** np.arange(4)[:, None, None]
-    np.testing.assert_allclose(still[:, 1], expected, atol=1e-15)
+    np.testing.assert_allclose(still[:, 1], expected, atol=1e-15, rtol=0)
 
 
 def test_mixture_over_exponential_variances_is_laplace():
@@ -580,7 +582,7 @@ def test_mixture_of_given_variances_is_their_mean():
         [(2 * ndtr(-1) + ndtr(-0.5)) / 4, 0.625, (1 + 2 * ndtr(2) + ndtr(1)) / 4],
         rtol=1e-13,
     )
-    assert mixed.variance() == pytest.approx(1.5, rel=1e-13)
+    assert mixed.variance() == pytest.approx(1.5, rel=1e-13, abs=0)
     assert mixed.excess_kurtosis() == pytest.approx(3)
     with pytest.raises(ValueError, match="v is 0 with positive probability"):
         mixed.density(0.0)

@@ -172,7 +172,7 @@ def test_explorers_are_live_in_a_kernel(opened):
     ):
         titles, readouts = press(page, number, *keys)
         assert [float(x) for x in titles] == pytest.approx(expected)
-        assert [float(x) for x in readouts] == pytest.approx(expected, rel=0.01)
+        assert [float(x) for x in readouts] == pytest.approx(expected, rel=0.01, abs=0)
     titles, readouts = press(page, 2, "ArrowRight", "ArrowLeft")
     assert titles == readouts == ("normal", "uniform")
 

@@ -149,14 +149,14 @@ def test_tokens_have_no_order_and_batches_no_memory(sde):
     gram, order = random_gram(4), [2, 0, 3, 1]
     moved = gram[order][:, order]
     np.testing.assert_allclose(
-        sde.drift(moved), sde.drift(gram)[order][:, order], atol=1e-14
+        sde.drift(moved), sde.drift(gram)[order][:, order], atol=1e-14, rtol=0
     )
     i, j = np.triu_indices(4)
     lookup = np.zeros((4, 4), int)
     lookup[i, j] = lookup[j, i] = np.arange(10)
     where = lookup[order][:, order][i, j]
     np.testing.assert_allclose(
-        sde.diffusion(moved), sde.diffusion(gram)[where][:, where], atol=1e-14
+        sde.diffusion(moved), sde.diffusion(gram)[where][:, where], atol=1e-14, rtol=0
     )
     stack = np.stack([[gram, moved], [2 * gram, np.eye(4)]])
     for function in (sde.drift, sde.diffusion):
@@ -172,7 +172,7 @@ def test_attention_is_cubic_and_moves_only_differences():
     np.testing.assert_allclose(ATTENTION.drift(3 * gram), 27 * ATTENTION.drift(gram))
     token = rng(2).standard_normal((3, 1))
     collapsed = np.ones((3, 3)) * float((token.T @ token)[0, 0])
-    np.testing.assert_allclose(ATTENTION.drift(collapsed), 0, atol=1e-13)
+    np.testing.assert_allclose(ATTENTION.drift(collapsed), 0, atol=1e-13, rtol=0)
     linear = LinearSDE(0.7).diffusion(collapsed)
     np.testing.assert_allclose(ATTENTION.diffusion(collapsed), linear, rtol=1e-12)
     # m = 1, and m = 2 where only the first term is left.
@@ -193,10 +193,10 @@ def test_distance_of_two_tokens_is_a_diffusion_by_itself(heads):
         contrast = np.array([1.0, -2.0, 1.0])  # of V11, V12, V22
         d = contrast @ gram[np.triu_indices(2)]
         drift = contrast @ sde.drift(gram)[np.triu_indices(2)]
-        assert drift == pytest.approx(0.49 / 16 / 0.64 * d**3, rel=1e-12)
+        assert drift == pytest.approx(0.49 / 16 / 0.64 * d**3, rel=1e-12, abs=0)
         variance = contrast @ sde.diffusion(gram) @ contrast
         q, h = 0.49 * 1.51, 0.49**2 / 4 / 0.64 / heads
-        assert variance == pytest.approx(2 * q * d**2 + h * d**4, rel=1e-12)
+        assert variance == pytest.approx(2 * q * d**2 + h * d**4, rel=1e-12, abs=0)
 
 
 def wide_kernel(gram, activation, n):
@@ -259,7 +259,7 @@ def test_relu_drift_is_that_of_a_wide_layer(branch):
     ]
     assert errors[-1] < 1e-5
     # Opposite slopes: the bias is exactly d²/(n + d²), d = (c₊ − c₋)/2.
-    assert errors[0] == pytest.approx(1.5**2 / 1024, rel=0.01)
+    assert errors[0] == pytest.approx(1.5**2 / 1024, rel=0.01, abs=0)
     # Other slopes have the same limit, at the rate of a root.
     other = ReluSDE((0.0, -3.0), branch=branch).drift(gram)
     np.testing.assert_allclose(other, sde.drift(gram), rtol=1e-14)
@@ -460,7 +460,7 @@ def test_bartlett_factor_takes_real_degrees(degrees):
     expected = degrees * LinearSDE().diffusion(np.eye(3))
     assert np.abs(found - expected).max() < 5 * stderr < 0.1 * 2 * degrees
     each = _wishart.bartlett(3, 2, [1.5, 10.0, 1e16], rng(8))
-    assert each[2, 1, 1] == pytest.approx(1e8, rel=1e-6)
+    assert each[2, 1, 1] == pytest.approx(1e8, rel=1e-6, abs=0)
 
 
 # --- laws of paths --------------------------------------------------------------------
@@ -502,7 +502,9 @@ def test_volume_has_weak_order_one():
     volume = np.linalg.slogdet(found.states[-1])[1]
     at = list(steps).index(8)
     assert abs(volume.mean() - mean[at]) < 5 * np.sqrt(variance[at] / paths)
-    assert volume.var() == pytest.approx(variance[at], rel=5 * np.sqrt(2 / paths))
+    assert volume.var() == pytest.approx(
+        variance[at], rel=5 * np.sqrt(2 / paths), abs=0
+    )
 
 
 @pytest.mark.parametrize(

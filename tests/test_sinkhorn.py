@@ -36,12 +36,15 @@ def mixture_sample(n, key=0):
 def test_plan_is_a_symmetric_coupling():
     found = self_transport(X, 0.3, weights=W)
     plan = found.plan()
-    np.testing.assert_allclose(plan, plan.T, atol=1e-16)
+    np.testing.assert_allclose(plan, plan.T, atol=1e-16, rtol=0)
     assert found.converged and found.error <= 1e-10
     np.testing.assert_allclose(np.abs(plan.sum(axis=1) - W).sum(), found.error, 1e-3)
-    np.testing.assert_allclose(plan.sum(), 1, atol=1e-10)
+    np.testing.assert_allclose(plan.sum(), 1, atol=1e-10, rtol=0)
     np.testing.assert_allclose(
-        found.barycentric(), plan / plan.sum(axis=1, keepdims=True) @ X, atol=1e-14
+        found.barycentric(),
+        plan / plan.sum(axis=1, keepdims=True) @ X,
+        atol=1e-14,
+        rtol=0,
     )
     np.testing.assert_allclose(
         found.effective_neighbors(), W**2 / (plan**2).sum(axis=1), rtol=1e-8
@@ -66,7 +69,7 @@ def test_plan_minimizes_cost_plus_entropy():
     options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 40_000, "maxfev": 40_000}
     best = minimize(objective, start, method="Nelder-Mead", options=options)
     plan = self_transport(x, eps, weights=w).plan()
-    np.testing.assert_allclose(best.x, plan[:3, :3].ravel(), atol=1e-6)
+    np.testing.assert_allclose(best.x, plan[:3, :3].ravel(), atol=1e-6, rtol=0)
     # A factor of two in the cost or in ε would be seen.
     other = self_transport(x, 2 * eps, weights=w).plan()
     assert np.abs(best.x - other[:3, :3].ravel()).max() > 1e-2
@@ -79,7 +82,7 @@ def test_plan_is_that_of_pot(scale, factor):
     cost = scale * ot.dist(X, X)
     plan = ot.sinkhorn(W, W, cost, factor * 0.5, stopThr=1e-13, numItermax=100_000)
     np.testing.assert_allclose(
-        self_transport(X, 0.5, weights=W).plan(), plan, atol=1e-12
+        self_transport(X, 0.5, weights=W, tol=1e-13).plan(), plan, atol=1e-12, rtol=0
     )
     doubled = self_transport(X, 1.0, weights=W).plan()
     assert np.abs(doubled - plan).max() > 1e-4
@@ -99,7 +102,7 @@ def test_ring(eps):
     ring = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     found = self_transport(ring, eps)
     slope = ive(1, radius**2 / eps) / ive(0, radius**2 / eps)
-    np.testing.assert_allclose(found.barycentric(), slope * ring, atol=1e-13)
+    np.testing.assert_allclose(found.barycentric(), slope * ring, atol=1e-13, rtol=0)
     assert found.iterations <= 1
     np.testing.assert_allclose(
         bridge_step(ring, eps), (2 - slope) * ring, rtol=0, atol=1e-13
@@ -114,13 +117,15 @@ def test_symmetries(weights):
     def again(x, eps=eps, weights=weights):
         return self_transport(x, eps, weights=weights).barycentric()
 
-    np.testing.assert_allclose(again(X + [3, -7]), base + [3, -7], atol=1e-13)
-    np.testing.assert_allclose(again(X @ turn), base @ turn, atol=1e-13)
-    np.testing.assert_allclose(again(5 * X, 25 * eps), 5 * base, atol=1e-13)
+    np.testing.assert_allclose(again(X + [3, -7]), base + [3, -7], atol=1e-13, rtol=0)
+    np.testing.assert_allclose(again(X @ turn), base @ turn, atol=1e-13, rtol=0)
+    np.testing.assert_allclose(again(5 * X, 25 * eps), 5 * base, atol=1e-13, rtol=0)
     own = None if weights is None else weights[::-1]
-    np.testing.assert_allclose(again(X[::-1], weights=own), base[::-1], atol=1e-13)
+    np.testing.assert_allclose(
+        again(X[::-1], weights=own), base[::-1], atol=1e-13, rtol=0
+    )
     wide = np.hstack([X, np.zeros((40, 30))])  # kernel by a product of matrices
-    np.testing.assert_allclose(again(wide)[:, :2], base, atol=1e-12)
+    np.testing.assert_allclose(again(wide)[:, :2], base, atol=1e-12, rtol=0)
 
 
 def test_far_from_the_origin_only_the_rounding_of_the_tokens_is_lost():
@@ -136,9 +141,11 @@ def test_duplicates_equal_a_doubled_weight():
     weights[:7] *= 2
     one = self_transport(X, 0.2, weights=weights)
     two = self_transport(twice, 0.2)
-    np.testing.assert_allclose(two.barycentric()[:40], one.barycentric(), atol=1e-10)
     np.testing.assert_allclose(
-        two.barycentric()[40:], one.barycentric()[:7], atol=1e-10
+        two.barycentric()[:40], one.barycentric(), atol=1e-10, rtol=0
+    )
+    np.testing.assert_allclose(
+        two.barycentric()[40:], one.barycentric()[:7], atol=1e-10, rtol=0
     )
 
 
@@ -173,7 +180,7 @@ def test_map_is_the_gradient_of_a_convex_function():
         np.stack([x[:, 0] ** 2, x[:, 0] * x[:, 1], x[:, 1] ** 2], 1)
     )
     cov = products[-5][[0, 1, 1, 2]].reshape(2, 2) - np.outer(B[0], B[0])
-    np.testing.assert_allclose(slope, cov / eps, atol=1e-7)
+    np.testing.assert_allclose(slope, cov / eps, atol=1e-7, rtol=0)
     assert np.linalg.eigvalsh(cov)[0] > 0
 
 
@@ -227,11 +234,13 @@ def test_alternation_needs_more_the_smaller_eps_is():
 def test_both_iterations_find_one_plan():
     slow = alternating_transport(X, 0.5, weights=W)
     fast = self_transport(X, 0.5, weights=W)
-    np.testing.assert_allclose(slow.plan(), fast.plan(), atol=1e-11)
-    np.testing.assert_allclose(slow.plan().sum(axis=0), W, atol=1e-16)
+    np.testing.assert_allclose(slow.plan(), fast.plan(), atol=1e-11, rtol=0)
+    np.testing.assert_allclose(slow.plan().sum(axis=0), W, atol=1e-16, rtol=0)
     rows = np.abs(slow.plan().sum(axis=1) - W).sum()
     np.testing.assert_allclose(rows, slow.error, rtol=1e-4)
-    np.testing.assert_allclose(slow.barycentric(), fast.barycentric(), atol=1e-9)
+    np.testing.assert_allclose(
+        slow.barycentric(), fast.barycentric(), atol=1e-9, rtol=0
+    )
 
 
 def test_rates_are_those_of_the_spectrum():
@@ -278,7 +287,7 @@ def test_frozen_flows_say_so_and_others_do_not():
     ):
         found = self_transport(X, 1e-6)
     assert found.frozen and found.effective_neighbors().max() < 1.01
-    np.testing.assert_allclose(found.barycentric(), X, atol=1e-15)
+    np.testing.assert_allclose(found.barycentric(), X, atol=1e-15, rtol=0)
     lattice = np.arange(30.0)[:, None]
     with pytest.warns(FrozenFlowWarning, match=r"about 1, "):
         self_transport(lattice, 1e-3)
@@ -306,7 +315,8 @@ def test_tiny_eps_and_tiny_weights_need_no_logarithms():
             f = (f - rows) / 2
         plan = softmax(f + np.log(weights) - cost)
         found = self_transport(x, eps, weights=weights)
-        np.testing.assert_allclose(found.barycentric(), plan @ x, atol=1e-9)
+        # The marginal error does not control rows of weight 1e-130: relative to them.
+        np.testing.assert_allclose(found.barycentric(), plan @ x, rtol=1e-7)
 
 
 @pytest.mark.parametrize("d", [1, 2, 12])
@@ -369,7 +379,7 @@ def test_odd_numbers_end_on_rows_and_even_ones_on_columns(iterations):
     # D₁ e^Y D₂: what is left of the logarithm is a function of i plus one of j.
     rest = np.log(found) - scores
     rest -= rest[:, :1] + rest[:, :, :1] - rest[:, :1, :1]
-    np.testing.assert_allclose(rest, 0, atol=1e-12)
+    np.testing.assert_allclose(rest, 0, atol=1e-12, rtol=0)
 
 
 def test_many_normalizations_are_doubly_stochastic():
@@ -383,9 +393,11 @@ def test_dot_products_and_distances_agree_after_sinkhorn_but_not_after_softmax()
     x, eps = X[:20] / 2, 0.3
     dots = x @ x.T / eps
     plan = 20 * self_transport(x, eps, tol=1e-14).plan()
-    np.testing.assert_allclose(sinkhorn_attention(dots, 5000), plan, atol=1e-12)
+    np.testing.assert_allclose(sinkhorn_attention(dots, 5000), plan, atol=1e-12, rtol=0)
     distances = np.log(gibbs_kernel(x, eps))
-    np.testing.assert_allclose(sinkhorn_attention(distances, 5000), plan, atol=1e-12)
+    np.testing.assert_allclose(
+        sinkhorn_attention(distances, 5000), plan, atol=1e-12, rtol=0
+    )
     assert np.abs(softmax(dots) - softmax(distances)).max() > 0.1
 
 
@@ -393,7 +405,9 @@ def test_attention_masks_and_extremes():
     causal = np.where(np.tri(3) > 0, 0.0, -np.inf)
     np.testing.assert_allclose(sinkhorn_attention(causal, 1)[2], 1 / 3)
     # The only doubly stochastic matrix under that mask is the identity.
-    np.testing.assert_allclose(sinkhorn_attention(causal, 4001), np.eye(3), atol=2e-3)
+    np.testing.assert_allclose(
+        sinkhorn_attention(causal, 4001), np.eye(3), atol=2e-3, rtol=0
+    )
     far = [[0.0, 1e90], [-1e90, 3.0]]
     np.testing.assert_array_equal(sinkhorn_attention(far, 1), [[0, 1], [0, 1]])
     np.testing.assert_array_equal(sinkhorn_attention([[7.0]], 3), [[1.0]])

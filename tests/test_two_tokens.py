@@ -51,7 +51,7 @@ def test_explosion_probability_is_a_ratio_of_integrals(distance0, branch, tau0, 
     part = scale_integral(distance0, branch, tau0, heads)
     whole = scale_integral(1e60, branch, tau0, heads)
     found = explosion_probability(distance0, branch, tau0, heads=heads)
-    assert found == pytest.approx(part / whole, rel=1e-9) and 0 < found < 1
+    assert found == pytest.approx(part / whole, rel=1e-9, abs=0) and 0 < found < 1
 
 
 def test_explosion_probability_has_its_special_values():
@@ -86,7 +86,7 @@ def test_hitting_probability_is_a_ratio_of_integrals(
         found = hitting_probability(
             distance0, level * distance0, branch, tau0, heads=heads
         )
-        assert found == pytest.approx(part / whole, rel=1e-9)
+        assert found == pytest.approx(part / whole, rel=1e-9, abs=0)
 
 
 def test_hitting_probability_at_its_ends():
@@ -148,8 +148,8 @@ def test_a_short_step_has_the_moments_of_the_diffusion(heads):
     change = np.log(found.states[1] / 1.5)
     a, q, h = 0.49 / 16 / 0.16, 0.49 * 1.51, 0.49**2 / 4 / 0.16 / heads
     drift, deviation = change.mean() / step, (change[0] - change[1]) / 2
-    assert drift == pytest.approx((a - h / 2) * 2.25 - q, rel=1e-4)
-    assert deviation**2 / step == pytest.approx(2 * q + h * 2.25, rel=1e-4)
+    assert drift == pytest.approx((a - h / 2) * 2.25 - q, rel=1e-4, abs=0)
+    assert deviation**2 / step == pytest.approx(2 * q + h * 2.25, rel=1e-4, abs=0)
 
 
 def test_drift_is_taken_over_the_whole_step(monkeypatch):
