@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools import pages
+from tools import pages, scoreboard
 from tools.finish import finish
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
@@ -65,4 +65,5 @@ def setup(app: Any) -> dict[str, bool]:
     # After the theme, which writes the colors of the code when the build is finished.
     app.connect("build-finished", finish_pages, priority=900)
     pages.setup(app)
+    scoreboard.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
