@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from bs4 import BeautifulSoup
 
 from tools.browser import cold_visit
 from tools.finish import with_policy
+from tools.head import base_path, public_address
 from tools.notebooks import ROOT
 from tools.serve import HTML
 from tools.verdicts import used_in
@@ -169,7 +171,8 @@ def test_links_and_anchors_resolve():
             target, anchor = urldefrag(urljoin(f"/{name}", tag["href"]))
             if target.startswith(("http://", "https://", "mailto:")):
                 continue
-            target = unquote(target).lstrip("/")
+            target = unquote(target).removeprefix(base_path(public_address()))
+            target = target.lstrip("/")
             if not (SITE / target).is_file():
                 broken.append(f"{name}: {tag['href']} leads nowhere")
             elif anchor and target in known and unquote(anchor) not in known[target]:
@@ -278,6 +281,67 @@ def test_search_finds_a_chapter(site, browser):
     page.wait_for_url("**/search.html?q=temperature*")
     page.wait_for_selector("ul.search li a")
     assert seen == []
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("word", "first", "also"),
+    [
+        ("metastability", "chapters/4-mean-field-sphere.html", ""),
+        ("metastable", "chapters/4-mean-field-sphere.html", ""),
+        ("Bartlett", "reference/api.html#lib.gram.bartlett", "chapters/5-non-gauss"),
+    ],
+)
+def test_search_finds_words_of_the_text_and_names_of_functions(
+    site, browser, word, first, also
+):
+    seen = []
+    context = browser.new_context()
+    page = opened(context, f"{site}search.html", seen)
+    # The second form of the page is that of the theme's dialog.
+    page.locator(".bd-search-container input[name=q]").fill(word)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/search.html?q={word}*")
+    page.locator(".search-summary", has_text="finished").wait_for()
+    page.wait_for_load_state("networkidle")
+    links = [a.get_attribute("href") for a in page.locator("ul.search li > a").all()]
+    assert first in links[0] and any(also in link for link in links)
+    shown = page.locator("ul.search li .context").all_inner_texts()
+    assert any(word[:6].lower() in text.lower() for text in shown)
+    field = page.locator(".bd-search-container input[name=q]")
+    icon = page.locator(".bd-search-container .bd-search i").bounding_box()
+    inside = field.evaluate(
+        "e => e.getBoundingClientRect().x + parseFloat(getComputedStyle(e).paddingLeft)"
+    )
+    assert icon["x"] + icon["width"] <= inside
+    page.locator(f"ul.search li > a[href='{links[0]}']").first.click()
+    page.wait_for_url(f"**/{links[0].partition('#')[0]}*")
+    assert seen == []
+    context.close()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "chapters/reference/no/such/page.html"])
+def test_unknown_address_gets_the_page_of_unknown_addresses(site, browser, name):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(site + name)
+    assert refused.value.code == 404
+    assert refused.value.headers["Content-Type"].startswith("text/html")
+    context, seen = browser.new_context(), []
+    page = opened(context, site + name, seen)
+    # That the page itself is not there is the one complaint.
+    assert all("404" in each for each in seen) and len(seen) == 2, seen
+    assert page.locator("h1").inner_text().startswith("Page not found")
+    fonts = page.locator("h1").evaluate("e => getComputedStyle(e).fontFamily")
+    assert "Charter" in fonts  # its style sheet was found
+    chapters = page.locator("article ul a")
+    assert chapters.count() == len(list((ROOT / "chapters").glob("[0-9]*.md")))
+    chapters.first.click()
+    page.wait_for_url("**/chapters/1-proportional-limits.html")
+    page.go_back()
+    page.locator("article input[name=q]").fill("Jacobian")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=Jacobian")
+    page.wait_for_selector("ul.search li a")
     context.close()
 
 

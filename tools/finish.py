@@ -8,16 +8,28 @@ import re
 from pathlib import Path
 
 from tools.bundle import with_one_style_sheet, with_scripts_last
+from tools.head import NOT_FOUND
 
 SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>\s*", re.S)
+# An address within the site, as from its root.
+WITHIN = re.compile(
+    r'\b(href|src|action|data-content_root)="(?!#|/|[a-z][a-z+.-]*:)([^"]*)"'
+)
 
 
-def finish(folder: Path) -> None:
-    """Finish every page of a built site, and drop the assets none of them needs."""
+def finish(folder: Path, base: str = "/") -> None:
+    """Finish every page of a built site, and drop the assets none of them needs.
+
+    ``base`` is the path under which the site will be served.
+    """
     pages = [p for p in sorted(folder.rglob("*.html")) if "_static" not in p.parts]
     for path in pages:
         html = with_one_style_sheet(path.read_text("utf-8"), path, folder)
         path.write_text(finished(html), "utf-8")
+    not_found = folder / f"{NOT_FOUND}.html"
+    if not_found.exists():
+        html = with_absolute_paths(not_found.read_text("utf-8"), base)
+        not_found.write_text(html, "utf-8")
     static = folder / "_static"
     for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
         for path in static.glob(pattern):
@@ -39,6 +51,17 @@ def finished(html: str) -> str:
     ):
         html = mend(html)
     return with_policy(html)
+
+
+def with_absolute_paths(html: str, base: str) -> str:
+    """Addresses that lead to the same places from any depth.
+
+    The page of unknown addresses is served in their place, wherever they are.
+    """
+
+    return WITHIN.sub(
+        lambda found: f'{found[1]}="{base}{found[2].removeprefix("./")}"', html
+    )
 
 
 def without_scripts(html: str, *marks: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
@@ -59,70 +58,6 @@ class Page(SphinxDirective):
         )
 
 
-class Scoreboard(Page):
-    """All verdicts, page by page, with what fresh seeds gave."""
-
-    def run(self) -> list[nodes.Node]:
-        fresh = {
-            (each["page"], each["id"]): f"{each['passed']} of {each['runs']}"
-            for each in self.read(RESEED)["claims"]
-        }
-        words = Counter(row.word for row in self.rows)
-        found: list[nodes.Node] = [
-            nodes.paragraph(
-                text=f"{words['HOLDS']} claims hold and {words['REFUTED']} are refuted"
-                f" as expected, on {len({row.page for row in self.rows})} pages."
-            )
-        ]
-        for page, group in groupby(self.rows, key=lambda row: row.page):
-            title = nodes.paragraph("", "", nodes.strong(text=self.title(page)))
-            lines = [
-                [
-                    nodes.Text(row.word),
-                    self.verdict_link(row, row.claim),
-                    self.statement(row),
-                    nodes.Text(row.numbers),
-                    nodes.Text(fresh.get((page, row.id), "not run")),
-                ]
-                for row in group
-            ]
-            heads = ["verdict", "claim", "statement", "numbers", "fresh seeds"]
-            found += [title, table(heads, lines)]
-        return found
-
-    def title(self, page: str) -> str:
-        text = (ROOT / page).with_suffix(".md").read_text("utf-8")
-        heading = re.search(r"^# (.+)$", text, re.M)
-        return heading.group(1) if heading else page
-
-
-class Scoreline(Page):
-    """The scoreboard in one line, with a link to it."""
-
-    def run(self) -> list[nodes.Node]:
-        words = Counter(row.word for row in self.rows)
-        record = self.read(RESEED)
-        failing = sum(each["passed"] < each["runs"] for each in record["claims"])
-        first, last = record["offsets"]
-        link = addnodes.pending_xref(
-            "",
-            nodes.inline(text="scoreboard"),
-            refdomain="std",
-            reftype="doc",
-            reftarget="/chapters/reference/scoreboard",
-            refdoc=self.env.docname,
-            refexplicit=True,
-            refwarn=True,
-        )
-        text = (
-            f"{len(self.rows)} such verdicts stand here: {words['HOLDS']} claims"
-            f" hold, {words['REFUTED']} were meant to fail and do. Under"
-            f" {last - first + 1} fresh seeds {failing or 'none'} of them came out"
-            " otherwise. All are on the "
-        )
-        return [nodes.paragraph("", "", nodes.Text(text), link, nodes.Text("."))]
-
-
 class Errata(Page):
     """The errors of the sources: printed form refuted, corrected form holding."""
 
@@ -153,7 +88,7 @@ class Reseed(Page):
             f" the seed offsets {first} to {last}:"
             + (f" {len(failing)} of them failed." if failing else " none failed.")
         )
-        sentences = [f"{each['claim']}: {each['words']}" for each in failing]
+        sentences = [f"{each['claim']}: {times(each['words'])}" for each in failing]
         items = [nodes.list_item("", nodes.paragraph(text=s)) for s in sentences]
         listing = [nodes.bullet_list("", *items)] if items else []
         return [nodes.paragraph(text=text), *listing]
@@ -235,6 +170,14 @@ class ExecutionFacts(Page):
             for name, fact in facts.items()
         ]
         return [table([head.replace("_", " ") for head in heads], lines)]
+
+
+def times(words: dict[str, int]) -> str:
+    """How often each verdict came out: ``HOLDS 19 times, FAILS once``."""
+    return ", ".join(
+        f"{word} {'once' if count == 1 else f'{count} times'}"
+        for word, count in words.items()
+    )
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[nodes.Node]]) -> nodes.table:
@@ -319,8 +262,6 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", read_notebooks)
     app.connect("doctree-resolved", link_both_ways)
     app.connect("autodoc-process-docstring", say_where_used)
-    app.add_directive("scoreboard", Scoreboard)
-    app.add_directive("scoreline", Scoreline)
     app.add_directive("errata", Errata)
     app.add_directive("reseed", Reseed)
     app.add_directive("benchmarks", Benchmarks)

@@ -10,13 +10,16 @@ import asyncio
 import errno
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import tornado.web
 
+from tools.head import NOT_FOUND, base_path, public_address
 from tools.notebooks import ROOT, PipelineError, stale, texts
 
 HTML = Path("_build/html")
@@ -29,6 +32,7 @@ SOURCES = (
     "chapters",
     "figures",
     "lib",
+    "pyproject.toml",
     "tools",
 )
 
@@ -84,15 +88,30 @@ def build(root: Path = ROOT) -> Path:
     return root / HTML
 
 
+class Files(tornado.web.StaticFileHandler):
+    """Static files, and the site's own page for an address that has none."""
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        page = Path(self.root) / f"{NOT_FOUND}.html"
+        if status_code == 404 and page.is_file():
+            self.set_header("Content-Type", "text/html; charset=UTF-8")
+            self.finish(page.read_bytes())
+        else:
+            super().write_error(status_code, **kwargs)
+
+
 def application(folder: Path) -> tornado.web.Application:
-    """Static files, compressed, with a folder's index.html for its address."""
-    handler = (
-        r"/(.*)",
-        tornado.web.StaticFileHandler,
-        {"path": str(folder), "default_filename": "index.html"},
-    )
+    """Static files, compressed, with a folder's index.html for its address.
+
+    They stand under the path of the public address as well: the page of unknown
+    addresses names all others by it.
+    """
+    options = {"path": str(folder), "default_filename": "index.html"}
+    bases = dict.fromkeys([base_path(public_address()), "/"])
     return tornado.web.Application(
-        [handler], compress_response=True, log_function=lambda handler: None
+        [(rf"{re.escape(base)}(.*)", Files, options) for base in bases],
+        compress_response=True,
+        log_function=lambda handler: None,
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools import pages
+from tools import card, head, pages, scoreboard
 from tools.finish import finish
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
@@ -53,9 +54,24 @@ def configure(app: Any, config: Any) -> None:
     styles[:] = [style for style in styles if "thebe" not in style[0]]
 
 
+def read_address(app: Any) -> None:
+    app.env.limit_address = head.public_address()
+
+
 def finish_pages(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
-        finish(Path(app.outdir))
+        folder, address = Path(app.outdir), app.env.limit_address
+        finish(folder, head.base_path(address))
+        publish(folder, app.env.found_docs, address)
+
+
+def publish(folder: Path, found: Iterable[str], address: str | None) -> None:
+    """The files that make sense only where the address of the site is known."""
+    if address is None:
+        return
+    (folder / "sitemap.xml").write_text(head.sitemap(found, address), "utf-8")
+    (folder / "robots.txt").write_text(head.robots(address), "utf-8")
+    card.draw(folder / head.CARD)
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -64,5 +80,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("build-finished", copy_mathjax)
     # After the theme, which writes the colors of the code when the build is finished.
     app.connect("build-finished", finish_pages, priority=900)
-    pages.setup(app)
+    app.connect("builder-inited", read_address)
+    for each in (pages, scoreboard, head):
+        each.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -21,6 +21,7 @@ VERDICT = re.compile(
     r'<span class="verdict-numbers">(?P<numbers>.*?)</span></p>'
 )
 HEADING = re.compile(r"^#+ (.+)$", re.M)
+STATEMENT = re.compile(r"\{prf:(\w+)\}[^\n]*\n:label: (\S+)")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,15 @@ def page_rows(text: Path, root: Path = ROOT) -> Iterator[Row]:
             for found in VERDICT.finditer(html):
                 fields = {k: v and unescape(v) for k, v in found.groupdict().items()}
                 yield Row(page, section, **fields)
+
+
+def statement_kinds(root: Path = ROOT) -> dict[str, str]:
+    """What each labeled statement of the book is, as ``{label: "theorem"}``."""
+    return {
+        label: kind
+        for path in texts(root)
+        for kind, label in STATEMENT.findall(path.read_text("utf-8"))
+    }
 
 
 def page_name(text: Path, root: Path = ROOT) -> str:

@@ -1,0 +1,190 @@
+"""The scoreboard: filters that a keyboard, a link, paper and no script can use."""
+
+import pytest
+
+from tools.pages import times
+from tools.scoreboard import SCOREBOARD, companion, kind, stem
+from tools.verdicts import collect, statement_kinds
+
+ADDRESS = f"{SCOREBOARD}.html"
+ROWS = ".claims tbody tr"
+# The page sets the quotation marks of its text.
+STRAIGHT = str.maketrans("“”’", '""\'')
+
+
+@pytest.fixture
+def board(site, browser):
+    """The page of the scoreboard, which must not complain of anything."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page, seen = context.new_page(), []
+    page.on("console", lambda m: m.type == "error" and seen.append(m.text))
+    page.on("pageerror", lambda error: seen.append(str(error)))
+    page.goto(site + ADDRESS, wait_until="networkidle")
+    yield page
+    context.close()
+    assert seen == []
+
+
+def shown(page):
+    """Verdict and claim of the rows on the screen; the page says how many they are."""
+    rows = page.locator(f"{ROWS}:visible").evaluate_all(
+        "rows => rows.map((r) => [r.cells[0].innerText, r.cells[1].innerText])"
+    )
+    said = page.locator(".claim-filters [role=status]").inner_text()
+    assert said == f"{len(rows)} of {len(collect())} claims shown"
+    return [(word, claim.translate(STRAIGHT)) for word, claim in rows]
+
+
+def field(page, name):
+    return page.locator(f".claim-filters [name={name}]")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("verdict", "refuted", lambda row: row.word == "REFUTED"),
+        ("verdict", "holds", lambda row: row.word == "HOLDS"),
+        ("kind", "theorem", lambda row: kind(row, statement_kinds()) == "kind-theorem"),
+        ("kind", "none", lambda row: row.statement is None),
+        ("page", "errata", lambda row: stem(row.page) == "errata"),
+        # Any case, any order, and a hyphen for the minus sign.
+        ("claim", "^-½  MEAN", lambda r: "mean" in r.claim and "^−½" in r.claim),
+    ],
+)
+def test_filter_shows_the_rows_it_names(board, name, value, wanted):
+    rows = collect()
+    assert len(shown(board)) == len(rows)
+    if name == "claim":
+        field(board, name).press_sequentially(value)
+    else:
+        field(board, name).select_option(value)
+    claims = shown(board)
+    assert claims == [(row.word, row.claim) for row in rows if wanted(row)]
+    assert 0 < len(claims) < len(rows)
+    board.locator(".claim-filters button").click()
+    assert len(shown(board)) == len(rows) and "#" not in board.url
+
+
+def test_keyboard_filters_and_the_address_keeps_the_view(site, board):
+    field(board, "page").focus()
+    board.keyboard.press("Tab")
+    board.keyboard.type("REF")
+    board.keyboard.press("Tab")
+    board.keyboard.press("Tab")
+    board.keyboard.type("jacobian")
+    board.keyboard.press("Enter")  # must not send the form
+    view = shown(board)
+    assert view and all(
+        word == "REFUTED" and "Jacobian" in claim for word, claim in view
+    )
+    assert board.url.endswith("#?verdict=refuted&claim=jacobian")
+    pages = {row.page for row in collect() if (row.word, row.claim) in view}
+    assert board.locator("section.claims:visible").count() == len(pages)
+    linked = board.context.new_page()
+    linked.goto(board.url, wait_until="networkidle")
+    assert shown(linked) == view
+    assert field(linked, "claim").input_value() == "jacobian"
+    assert linked.locator(".claim-filters").bounding_box()["y"] < 200
+    # A place on the page is no view: it is shown, whatever was hidden before.
+    linked.evaluate("location.hash = '#claims-errata'")
+    linked.locator("#claims-errata").wait_for(state="visible")
+    assert len(shown(linked)) == len(collect())
+    assert 0 <= linked.locator("#claims-errata").bounding_box()["y"] < 450
+    linked.close()
+
+
+def test_unknown_filters_of_an_address_show_everything(site, board):
+    page = board.context.new_page()
+    page.goto(f"{site}{ADDRESS}#?page=nowhere&verdict=maybe&x=%3Cb%3E")
+    page.locator(".claim-filters").wait_for(state="visible")
+    assert len(shown(page)) == len(collect())
+    assert field(page, "page").evaluate("e => e.selectedOptions[0].text") == "all pages"
+    page.close()
+
+
+def test_paper_has_the_chosen_rows_and_no_controls(board):
+    field(board, "verdict").select_option("refuted")
+    chosen = len(shown(board))
+    board.emulate_media(media="print")
+    assert len(shown(board)) == chosen < len(collect())
+    for each in board.locator(".claim-filters :is(select, input, button)").all():
+        assert not each.is_visible()
+    assert board.locator(".claim-filters [role=status]").is_visible()
+
+
+def test_without_scripts_all_rows_and_no_filters(site, browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site + ADDRESS)
+    assert page.locator(f"{ROWS}:visible").count() == len(collect())
+    assert not page.locator(".claim-filters").is_visible()
+    context.close()
+
+
+def test_script_is_loaded_on_its_page_only(site, browser):
+    for name, count in ((ADDRESS, 1), ("chapters/index.html", 0)):
+        page = browser.new_page()
+        page.goto(site + name)
+        assert page.locator("script[src*='scoreboard.mjs']").count() == count
+        page.close()
+
+
+def test_rows_lead_to_verdict_and_statement(site, board):
+    wanted = {row.id: row for row in collect()}
+    for row in board.locator(ROWS).all()[:40]:
+        links = [a.get_attribute("href") for a in row.locator("a").all()]
+        source = wanted[links[0].partition("#")[2]]
+        assert links[0].startswith(f"../{stem(source.page)}.html#")
+        assert len(links) == (2 if source.statement else 1)
+        assert not source.statement or links[1].endswith(f"#{source.statement}")
+
+
+def test_on_a_phone_a_claim_is_a_card(site, browser):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(site + ADDRESS, wait_until="networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    for cell in page.locator(f"{ROWS}:first-child td:visible").all():
+        box = cell.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    for control in page.locator(".claim-filters :is(select, input, button)").all():
+        assert control.bounding_box()["height"] >= 44
+    page.close()
+
+
+def test_expected_failures_are_all_listed(board):
+    rows = collect()
+    failing = [row for row in rows if row.word == "REFUTED"]
+    items = board.locator(".claims-failing > li").all()
+    assert len(items) == len(failing) > 0
+    for item, row in zip(items, failing, strict=True):
+        text, links = item.inner_text().translate(STRAIGHT), item.locator("a")
+        assert row.claim in text and row.numbers in text
+        assert row.section.translate(STRAIGHT) in text
+        assert links.first.get_attribute("href").endswith(f"#{row.id}")
+        if beside := companion(row, rows):
+            assert links.last.get_attribute("href").endswith(f"#{beside.id}")
+
+
+def test_companion_holds_and_is_the_nearest_of_its_section():
+    rows = collect()
+    for row in rows:
+        beside = companion(row, rows)
+        if beside:
+            assert beside.word == "HOLDS" and beside != row
+            assert (beside.page, beside.section) == (row.page, row.section)
+        else:
+            near = [r for r in rows if (r.page, r.section) == (row.page, row.section)]
+            assert all(r.word == "REFUTED" or r == row for r in near)
+    assert companion(rows[1], rows[:2]) == rows[0]
+
+
+def test_every_statement_of_a_claim_has_a_kind():
+    kinds = statement_kinds()
+    found = {kinds[row.statement] for row in collect() if row.statement}
+    assert {"theorem", "proposition"} <= found and "proof" not in found
+
+
+def test_fresh_seeds_are_told_in_words(board):
+    assert times({"HOLDS": 19, "FAILS": 1}) == "HOLDS 19 times, FAILS once"
+    text = board.locator("#fresh-seeds").inner_text()
+    assert "seed offsets 1 to" in text and "failed" in text
