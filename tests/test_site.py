@@ -274,6 +274,8 @@ def test_search_finds_a_chapter(site, browser):
     page.wait_for_selector("ul.search li a")
     links = [a.get_attribute("href") for a in page.locator("ul.search li a").all()]
     assert any("2-softmax-expansion.html" in link for link in links)
+    # The excerpts are loaded: leaving earlier would break off a request.
+    page.wait_for_load_state("networkidle")
     page.goto(site + LANDING, wait_until="networkidle")
     page.keyboard.press("Control+K")
     page.keyboard.type("temperature")
