@@ -82,7 +82,7 @@ ROWS: list[Row | Growth] = [
     field_row(1000, BLOCK // 1000),
     field_row(10**4, 1024),
     field_row(10**4, BLOCK // 10**4),
-    field_row(10**5, 1024, share=1 / 50),
+    field_row(10**5, 250, share=1 / 400),
     field_row(10**5, BLOCK // 10**5, share=1 / 400),
     Growth(
         name="attention field on the circle, in the number of tokens",
