@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval,--nbval-lax)
 
 .DEFAULT_GOAL := help
-.PHONY: help environment serve site test units lint notebooks check-notebooks import lab bench reseed lock
+.PHONY: help environment serve site pdf test units lint notebooks check-notebooks import lab bench reseed lock
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ serve: environment  ## build the site from stored outputs and serve it on PORT
 
 site: environment  ## build the site from stored outputs into _build/html
 	@$(BIN)/python -m tools.serve --build-only
+
+pdf: environment site  ## print the whole book into _build/attention-in-the-limit.pdf
+	@$(BIN)/python -m tools.pdf
 
 test: lint units check-notebooks  ## everything a change must pass
 

@@ -81,7 +81,7 @@ def test_help_lists_the_targets():
     out = subprocess.run(
         ["make", "help"], cwd=ROOT, capture_output=True, text=True
     ).stdout
-    for target in ("serve", "test", "notebooks", "lab", "import", "lint"):
+    for target in ("serve", "pdf", "test", "notebooks", "lab", "import", "lint"):
         assert f"make {target} " in out
 
 

@@ -522,6 +522,13 @@ def test_paper_has_the_figures_and_not_the_controls(site, browser):
     for hidden in (".explorer-controls", ".bd-sidebar-primary", ".copybtn"):
         for each in page.locator(hidden).all():
             assert not each.is_visible()
+    # Answers are open, and a sentence stands for the sliders.
+    fold = page.locator("details.sd-dropdown").first
+    assert fold.get_attribute("open") is None
+    assert fold.locator("p").last.evaluate("e => e.checkVisibility()")
+    assert "sliders" in page.locator(".book-explorer").first.evaluate(
+        "e => getComputedStyle(e, '::after').content"
+    )
     # Black on white, whatever the theme on the screen.
     colors = page.evaluate(
         "['color', 'backgroundColor'].map((k) =>"

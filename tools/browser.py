@@ -1,16 +1,37 @@
-"""The browser of the site tests and of the benchmarks, and one cold visit with it."""
+"""The browser of the tests, the printed book and the benchmarks, and a cold visit."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 
 
 def browser_path() -> str | None:
     """The first browser found on this machine, None where there is none."""
     return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextmanager
+def launched(path: str) -> Iterator[Any]:
+    """The browser at ``path``, without a window, speaking to nobody by itself."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
+        yield browser
+        browser.close()
 
 
 def cold_visit(

@@ -159,11 +159,11 @@ def _children_seconds() -> float:
     return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
-def replace(path: Path, content: str) -> None:
+def replace(path: Path, content: str | bytes) -> None:
     """Write a file whole or not at all."""
     part = path.with_name(path.name + ".part")
     try:
-        part.write_text(content, "utf-8")
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)

@@ -14,9 +14,14 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import tornado.httpserver
+import tornado.ioloop
 import tornado.web
 
 from tools.head import NOT_FOUND, base_path, public_address
@@ -130,6 +135,34 @@ async def serve(folder: Path, port: int) -> None:
         await asyncio.Event().wait()
     finally:
         server.stop()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Address of the site while a thread serves it on a free port."""
+    ready = threading.Event()
+    loops: list[tornado.ioloop.IOLoop] = []
+    ports: list[int] = []
+
+    def run() -> None:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        server = tornado.httpserver.HTTPServer(application(folder))
+        server.listen(0, address="127.0.0.1")
+        sockets = server._sockets.values()
+        ports.append(next(iter(sockets)).getsockname()[1])
+        loops.append(tornado.ioloop.IOLoop.current())
+        ready.set()
+        loops[0].start()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    if not ready.wait(10):
+        raise PipelineError("the site could not be served within 10 s")
+    try:
+        yield f"http://127.0.0.1:{ports[0]}/"
+    finally:
+        loops[0].add_callback(loops[0].stop)
+        thread.join(10)
 
 
 def main() -> None:

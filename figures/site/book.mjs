@@ -52,6 +52,8 @@ const mount = (figure) => {
     drawing.querySelector(`[data-slot="${mark}"]`),
   );
 
+  const labels = [...figure.querySelectorAll("label")];
+
   const show = () => {
     // Frames are in the order of a product: the last argument moves fastest.
     const index = inputs.reduce(
@@ -63,6 +65,10 @@ const mount = (figure) => {
       outputs[i].textContent = value;
       input.setAttribute("aria-valuetext", value);
     });
+    // On paper a sentence says what the drawing was made for.
+    figure.dataset.shown = inputs
+      .map((_, i) => `${labels[i].textContent} = ${outputs[i].textContent}`)
+      .join(", ");
     if (slots.length === 0) drawing.innerHTML = frames[index][0];
     drawing.firstElementChild.setAttribute("aria-label", alt[index]);
     slots.forEach(([, name], i) => {

@@ -1,0 +1,207 @@
+"""The printed book: order, contents, numbers, links inside the document, bookmarks."""
+
+import io
+import re
+
+import pytest
+from pypdf import PdfReader
+
+from tools import pdf
+from tools.bind import Heading, Page
+from tools.notebooks import ROOT, PipelineError
+from tools.serve import HTML
+
+FRONT = "chapters/index.html"
+CHECKS = "chapters/reference/more-checks-2.html"
+RUNNING = "chapters/reference/running.html"
+META = {"Title": "Attention in the Limit", "Author": "A. U. Thor"}
+
+
+def test_pages_are_in_the_order_of_the_table_of_contents():
+    toc = {
+        "root": "chapters/index",
+        "parts": [
+            {"caption": "One", "chapters": [{"file": "chapters/1-a.ipynb"}]},
+            {"caption": "Two", "chapters": [{"file": "chapters/reference/b"}]},
+        ],
+    }
+    assert list(pdf.addresses(toc)) == [
+        ("", "chapters/index.html"),
+        ("One", "chapters/1-a.html"),
+        ("Two", "chapters/reference/b.html"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def every():
+    return pdf.book_pages(ROOT / HTML)
+
+
+def test_every_page_of_the_site_is_printed_once(every):
+    names = [page.address for page in every]
+    built = [p.relative_to(ROOT / HTML) for p in (ROOT / HTML / "chapters").rglob("*")]
+    assert sorted(names) == sorted(p.as_posix() for p in built if p.suffix == ".html")
+    assert names[0] == FRONT
+
+
+def test_headings_are_titles_and_sections_without_their_marks():
+    text = """<h2>outside</h2><article><section id="a"><h1>One &amp; all<a
+      class="headerlink">#</a></h1><section id="b"><h2>Two</h2><h3>no</h3></section>
+      </section></article>"""
+    assert list(pdf.headings(text)) == [
+        Heading(1, "One & all", "a"),
+        Heading(2, "Two", "b"),
+    ]
+
+
+def test_date_is_that_of_the_last_outputs():
+    facts = {"a": {"date": "2025-12-31"}, "b": {"date": "2026-02-03"}}
+    assert pdf.date_of_outputs(facts) == "3 February 2026"
+
+
+def test_contents_list_sections_of_chapters_only():
+    heads = (Heading(1, "T <1>", "t"), Heading(2, "S", "s"))
+    pages = [
+        Page(FRONT, "", heads),
+        Page("chapters/1-a.html", "One", heads),
+        Page("chapters/reference/b.html", "Two", heads),
+    ]
+    numbers = {("chapters/1-a.html", "t"): 3, ("chapters/1-a.html", "s"): 41}
+    text = pdf.contents(pages, numbers)
+    assert re.findall(r'href="([^"]+)"', text) == [
+        "1-a.html#t",
+        "1-a.html#s",
+        "reference/b.html#t",
+    ]
+    assert re.findall("<b>(.*?)</b>", text) == ["3", "41", "–"]
+    assert text.index(">One<") < text.index("1-a.html") < text.index(">Two<")
+    assert "T &lt;1&gt;" in text
+
+
+def test_numbers_start_where_they_should():
+    style = pdf.page_style('the "title"', 7, bare=False)
+    assert "counter-reset: page 6" in style and r'"the \"title\""' in style
+    assert ":first" not in style and ":first" in pdf.page_style("x", 1, bare=True)
+
+
+def test_site_that_is_not_built_is_one_sentence(tmp_path):
+    with pytest.raises(PipelineError, match="make site"):
+        pdf.fresh_site(tmp_path)
+
+
+def test_missing_browser_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(pdf, "fresh_site", lambda: ROOT / HTML)
+    monkeypatch.setattr(pdf, "browser_path", lambda: None)
+    with pytest.raises(PipelineError, match="install Chromium"):
+        pdf.main()
+
+
+@pytest.fixture(scope="module")
+def small(site, browser, every):
+    """A book of three pages, printed; and how many sheets it should have."""
+    pages = [page for page in every if page.address in (FRONT, CHECKS, RUNNING)]
+    data, sheets = pdf.book(browser, site, pages, META, "3 February 2026")
+    return pages, PdfReader(io.BytesIO(data)), sheets
+
+
+@pytest.fixture(scope="module")
+def texts(small):
+    return [sheet.extract_text() for sheet in small[1].pages]
+
+
+def test_sheets_are_counted_and_numbered(small, texts):
+    _, reader, sheets = small
+    assert len(reader.pages) == sheets >= 6
+    feet = [page_foot(sheet) for sheet in reader.pages]
+    assert feet[0] == ""
+    for number, foot in enumerate(feet[1:], 2):
+        assert re.findall(r"\d+", foot) == [str(number)]
+    assert "3 February 2026" in texts[0] and "Contents" in feet[1]
+
+
+def page_foot(sheet):
+    """Text in the bottom margin of a sheet."""
+    found = []
+
+    def visit(text, matrix, text_matrix, *_):
+        # y of the text in points: the product of both matrices.
+        y = text_matrix[4] * matrix[1] + text_matrix[5] * matrix[3] + matrix[5]
+        if 0 < y < 24 / 25.4 * 72 and text.strip():
+            found.append(text.strip())
+
+    sheet.extract_text(visitor_text=visit)
+    return " ".join(found)
+
+
+def test_contents_tell_the_pages_where_the_titles_are(small, texts):
+    pages = small[0]
+    for page in pages[1:]:
+        told = re.search(rf"{re.escape(page.title)}\s*(\d+)", texts[1])
+        assert page.title in texts[int(told.group(1)) - 1]
+        assert page.title not in texts[int(told.group(1)) - 2].split("\n")[0]
+
+
+def test_links_stay_in_the_document_or_leave_the_machine(small):
+    reader, kinds, targets = small[1], set(), set()
+    sheets = {sheet.indirect_reference.idnum for sheet in reader.pages}
+    for sheet in reader.pages:
+        for link in (each.get_object() for each in sheet.get("/Annots", ())):
+            if "/Dest" in link:
+                kinds.add("inside")
+                # The first entry is kept as a reference to a sheet.
+                targets.add(list.__getitem__(link["/Dest"], 0).idnum)
+            else:
+                kinds.add("outside")
+                uri = link["/A"]["/URI"]
+                assert re.match("https://|mailto:", uri) and "127.0.0.1" not in uri
+    assert "inside" in kinds and targets <= sheets and len(targets) >= 2
+
+
+def test_nothing_names_the_machine(small, texts):
+    reader = small[1]
+    everything = "\n".join(texts) + str(reader.metadata)
+    for number in range(1, len(reader.xref_objStm) + len(reader.xref.get(0, ())) + 1):
+        everything += str(reader.get_object(number))
+    for mark in ("localhost", "127.0.0.1", "file:", str(ROOT), "/home/", "Headless"):
+        assert mark not in everything
+
+
+def test_bookmarks_language_and_title_are_there(small):
+    pages, reader, _ = small
+    outline = reader.outline
+    titles = [entry.title for entry in outline if not isinstance(entry, list)]
+    assert titles == [pages[0].title, "Contents", pages[1].title, pages[2].title]
+    nested = [entry for entry in outline if isinstance(entry, list)]
+    sections = [[h.text for h in page.headings[1:]] for page in pages]
+    assert [[e.title for e in each] for each in nested] == sections
+    for entry in [outline[-2], *nested[-1]]:
+        sheet = reader.pages[reader.get_destination_page_number(entry)]
+        assert entry.title in sheet.extract_text()
+    assert reader.metadata.title == META["Title"]
+    assert reader.metadata.author == META["Author"]
+    assert reader.trailer["/Root"]["/Lang"] == "en"
+
+
+def test_mathematics_and_code_are_on_paper(small, texts):
+    whole = "\n".join(texts)
+    assert "HOLDS" in whole and "verify(" in whole and r"\frac" not in whole
+    # The formulas are glyphs of MathJax's fonts, which the document carries.
+    fonts = {
+        str(font.get_object().get("/FontDescriptor", {}).get("/FontName"))
+        for sheet in small[1].pages
+        for font in sheet["/Resources"]["/Font"].values()
+    }
+    assert any(name.endswith("MathJax_Math-Italic") for name in fonts)
+
+
+def test_what_does_not_fit_the_paper_is_refused(site, browser):
+    press = pdf.Press(browser, site, "today")
+    page = Page(FRONT, "", (Heading(1, "x", "x"),))
+    fits = press.printed(page, 1, "<p>short</p>")
+    assert len(fits.pages) == 1
+    wide = '<h1>x</h1><p style="width: 3000px">wide</p>'
+    with pytest.raises(PipelineError, match="index.html: too wide.*wide"):
+        press.printed(page, 1, wide)
+    # A wide table is set smaller instead.
+    press.printed(page, 1, f"<table><tr><td>{'x' * 110}</td></tr></table>")
+    press.context.close()

@@ -1,0 +1,213 @@
+"""The whole book on paper: every page of the built site, printed by the browser.
+
+Contents, page numbers, bookmarks and links that lead from page to page are added; the
+links of the site to itself become places in the document. ``make pdf`` calls
+
+    python -m tools.pdf
+"""
+
+from __future__ import annotations
+
+import datetime
+import html
+import io
+import json
+import posixpath
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from bs4 import BeautifulSoup
+from pypdf import PdfReader
+
+from tools.bind import Heading, Page, all_places, bound
+from tools.browser import browser_path, launched
+from tools.notebooks import FACTS, ROOT, PipelineError, replace
+from tools.serve import HTML, served, source_digest
+
+TARGET = Path("_build/attention-in-the-limit.pdf")
+SCRIPT = Path(__file__).with_name("paper.js").read_text("utf-8")
+UNSET = "article .math:not(:has(mjx-container))"
+# Millimeters. The text is 158 wide: 85 characters of it, or 84 of code.
+WIDTH, HEIGHT, SIDE, TOP, BOTTOM = 210, 297, 26, 20, 24
+
+
+def addresses(toc: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Part and address of each page, in the order of ``_toc.yml``."""
+    entries = [("", toc["root"])]
+    for part in toc["parts"]:
+        entries += [(part["caption"], entry["file"]) for entry in part["chapters"]]
+    for part, name in entries:
+        yield part, f"{name.removesuffix('.ipynb').removesuffix('.md')}.html"
+
+
+def book_pages(folder: Path, root: Path = ROOT) -> list[Page]:
+    """The pages of the book, with the headings that the built site has."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
+    return [
+        Page(address, part, tuple(headings((folder / address).read_text("utf-8"))))
+        for part, address in addresses(toc)
+    ]
+
+
+def headings(text: str) -> Iterator[Heading]:
+    """Title and sections of a page of the site."""
+    for tag in BeautifulSoup(text, "html.parser").select("article :is(h1, h2)"):
+        for mark in tag.select(".headerlink"):
+            mark.decompose()
+        yield Heading(int(tag.name[1]), tag.get_text(), tag.parent["id"])
+
+
+def date_of_outputs(facts: dict[str, dict[str, Any]]) -> str:
+    """Day on which the last of the stored outputs was computed, in words."""
+    day = datetime.date.fromisoformat(max(fact["date"] for fact in facts.values()))
+    return f"{day.day} {day:%B %Y}"
+
+
+def contents(pages: Sequence[Page], numbers: dict[tuple[str, str], int]) -> str:
+    """HTML of the table of contents; what has no number yet shows a dash.
+
+    The sections of chapters are listed; those of reference pages are bookmarks only.
+    """
+    lines, part = ["<h1>Contents</h1>"], ""
+    for page in pages[1:]:
+        if page.part != part:
+            part = page.part
+            lines.append(f'<p class="paper-part">{html.escape(part)}</p>')
+        for entry in page.headings:
+            if entry.level == 1 or "/reference/" not in page.address:
+                lines.append(contents_line(pages[0], page, entry, numbers))
+    return f'<nav class="paper-contents">{"".join(lines)}</nav>'
+
+
+def contents_line(
+    here: Page, page: Page, entry: Heading, numbers: dict[tuple[str, str], int]
+) -> str:
+    href = posixpath.relpath(page.address, posixpath.dirname(here.address))
+    number = numbers.get((page.address, entry.id), "–")
+    return (
+        f'<a class="paper-entry-{entry.level}" href="{href}#{html.escape(entry.id)}">'
+        f"<span>{html.escape(entry.text)}</span><i></i><b>{number}</b></a>"
+    )
+
+
+def page_style(title: str, first: int, bare: bool) -> str:
+    """Paper and its foot: the title of the page and numbers that start at ``first``.
+
+    The first sheet of a ``bare`` page has no foot.
+    """
+    foot = "font: 9pt Arial, sans-serif; color: #444"
+    style = (
+        f"html {{ counter-reset: page {first - 1} }}"
+        f"@page {{ size: {WIDTH}mm {HEIGHT}mm; margin: {TOP}mm {SIDE}mm {BOTTOM}mm;"
+        f" @bottom-left {{ content: {json.dumps(title, ensure_ascii=False)}; {foot} }}"
+        f" @bottom-right {{ content: counter(page); {foot} }} }}"
+    )
+    if bare:
+        style += "@page :first { @bottom-left { content: none }"
+        style += " @bottom-right { content: none } }"
+    return style
+
+
+def typeset(tab: Any, address: str) -> None:
+    """Wait until all mathematics of a page is set; the page is quiet before it is."""
+    from playwright.sync_api import TimeoutError as TooLate
+
+    try:
+        tab.locator(UNSET).first.wait_for(state="detached")
+    except TooLate:
+        raise PipelineError(f"{address}: the mathematics is not typeset") from None
+    tab.evaluate("window.MathJax?.startup?.promise")
+
+
+class Press:
+    """The browser, holding sheets of paper; each page of the site is printed once."""
+
+    def __init__(self, browser: Any, site: str, date: str):
+        self.site, self.date = site, date
+        self.context = browser.new_context(
+            color_scheme="light",
+            reduced_motion="reduce",
+            viewport={"width": round((WIDTH - 2 * SIDE) * 96 / 25.4), "height": 900},
+        )
+
+    def printed(self, page: Page, first: int, body: str = "") -> PdfReader:
+        """A page of the site on paper; with ``body``, that in place of its text."""
+        tab = self.context.new_page()
+        tab.emulate_media(media="print")
+        tab.goto(self.site + page.address, wait_until="networkidle")
+        typeset(tab, page.address)
+        title = "Contents" if body else page.title
+        bare = not body and not page.part
+        tab.add_style_tag(content=page_style(title, first, bare))
+        note = f"Outputs computed by {self.date}." if bare else ""
+        if faults := tab.evaluate(SCRIPT, {"body": body, "note": note}):
+            raise PipelineError(f"{page.address}: {faults[0]}")
+        data = tab.pdf(prefer_css_page_size=True)
+        tab.close()
+        return PdfReader(io.BytesIO(data))
+
+
+def book(
+    browser: Any, site: str, pages: Sequence[Page], meta: dict[str, str], date: str
+) -> tuple[bytes, int]:
+    """The document of some pages, the first of which is its front; and its sheets.
+
+    The contents are printed twice: how many sheets they need decides the numbers.
+    """
+    press = Press(browser, site, date)
+    front = press.printed(pages[0], 1)
+    start = len(front.pages) + 1
+    blank = press.printed(pages[0], start, contents(pages, {}))
+    first = start + len(blank.pages)
+    prints = [front]
+    for page in pages[1:]:
+        prints.append(press.printed(page, first))
+        first += len(prints[-1].pages)
+    places = all_places(pages, prints, len(blank.pages))
+    numbers = {
+        (address, anchor): place[0] + 1
+        for address, anchors in places.items()
+        for anchor, place in anchors.items()
+    }
+    final = press.printed(pages[0], start, contents(pages, numbers))
+    if len(final.pages) != len(blank.pages):
+        raise PipelineError("the numbers changed the length of the contents")
+    prints.insert(1, final)
+    return bound(pages, prints, places, site, meta), first - 1
+
+
+def fresh_site(root: Path = ROOT) -> Path:
+    """Folder of the built site, unless it is not there or not of these sources."""
+    stamp = root / "_build" / "built-from"
+    if not stamp.exists() or stamp.read_text() != source_digest(root):
+        raise PipelineError(
+            "the site is not built, or older than its sources: make site"
+        )
+    return root / HTML
+
+
+def main() -> None:
+    folder, path = fresh_site(), browser_path()
+    if path is None:
+        raise PipelineError("no browser found: install Chromium to print the book")
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    meta = {key.capitalize(): config[key] for key in ("title", "author")}
+    date = date_of_outputs(json.loads((ROOT / FACTS).read_text("utf-8")))
+    pages = book_pages(folder)
+    print(f"pdf: printing {len(pages)} pages of the site", flush=True)
+    with served(folder) as site, launched(path) as browser:
+        data, sheets = book(browser, site, pages, meta, date)
+    replace(ROOT / TARGET, data)
+    print(f"pdf: {sheets} pages, {len(data) / 1e6:.1f} MB in {TARGET}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except PipelineError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; no document was left half-written")
