@@ -45,6 +45,7 @@ def finished(html: str) -> str:
         html = without_scripts(html, "mathjax/", "window.MathJax")
     for mend in (
         without_handlers,
+        without_fold_labels,
         with_theme_at_once,
         with_list_roles,
         with_unique_ids,
@@ -76,6 +77,11 @@ def without_scripts(html: str, *marks: str) -> str:
 def without_handlers(html: str) -> str:
     """The print button is served by book.mjs; a strict policy refuses handlers."""
     return html.replace(' onclick="window.print()"', "")
+
+
+def without_fold_labels(html: str) -> str:
+    """A folded cell says what it is; the theme's label would hide that from readers."""
+    return html.replace(' aria-label="Toggle hidden content"', "")
 
 
 def with_theme_at_once(html: str) -> str:

@@ -9,7 +9,7 @@ async ({ body, note }) => {
     line.textContent = note;
     article.querySelector("p").after(line);
   }
-  for (const fold of article.querySelectorAll("details")) fold.open = true;
+  for (const fold of article.querySelectorAll("details:not(.hide)")) fold.open = true;
   // The printer keeps the places of those anchors that a link of the page names.
   const names = document.createElement("nav");
   names.hidden = true;
