@@ -313,8 +313,8 @@ def _log_limits(x: Array, y: Array) -> tuple[tuple[float, float], tuple[float, f
         room = (x.max() / x.min()) ** 0.3
         xlim = (x.min() / room**0.2, x.max() * room)
         # Below, room for the label of a curve that ends lowest, over any range.
-    room = max(3.0, (y.max() / y.min()) ** 0.08)
-    ylim = (y.min() / room, y.max() * 3)
+        below = max(3.0, (y.max() / y.min()) ** 0.08)
+        ylim = (y.min() / below, y.max() * 3)
     for argument, limits in (("sizes", xlim), ("errors", ylim)):
         if not (limits[0] > 0 and np.isfinite(limits[1])):
             raise ValueError(f"{argument} are too large or too small to draw")
