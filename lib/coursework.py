@@ -45,7 +45,7 @@ def term_generator(name: str) -> np.random.Generator:
 
 
 class Answer:
-    """A student's function, called with copies of its arguments and watched.
+    """A student's function, watched while it is called.
 
     ``off_limits`` lists modules, as in ``("lib.sinkhorn", "ot")``. A call raises
     :class:`CheckFailed` when the function is not written, raises, changes an
@@ -90,11 +90,8 @@ class Answer:
     def _watch(self, called: set[str]) -> Callable[[FrameType, str, Any], None]:
         def watch(frame: FrameType, event: str, arg: Any) -> None:
             # The first call into the module is named, not those it leads to.
-            if (
-                event == "call"
-                and self._is_off(frame)
-                and not self._is_off(frame.f_back)
-            ):
+            entered = self._is_off(frame) and not self._is_off(frame.f_back)
+            if event == "call" and entered:
                 called.add(f"{_module(frame)}.{frame.f_code.co_name}")
 
         return watch

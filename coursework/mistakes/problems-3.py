@@ -28,12 +28,7 @@ MISTAKES = {
     "scaling": [
         (
             "iterates without damping",
-            [
-                "scaling-plain",
-                "scaling-sharp",
-                "smallest-eps-order",
-                "smallest-eps-gain",
-            ],
+            ["scaling-plain", "scaling-sharp"],
             """
 def scaling(product, n):
     u = np.ones(n)
@@ -44,12 +39,7 @@ def scaling(product, n):
         ),
         (
             "forgets the weights",
-            [
-                "scaling-plain",
-                "scaling-sharp",
-                "smallest-eps-order",
-                "smallest-eps-gain",
-            ],
+            ["scaling-plain", "scaling-sharp"],
             """
 def scaling(product, n):
     u = np.ones(n)
