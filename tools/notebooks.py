@@ -31,6 +31,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
+BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = "\nkernelspec:"
@@ -49,9 +50,9 @@ def _sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def texts(root: Path = ROOT) -> list[Path]:
+def texts(root: Path = ROOT, top: Path = BOOK) -> list[Path]:
     """The texts that are notebooks: those whose front matter names a kernel."""
-    every = sorted((root / "chapters").rglob("*.md"))
+    every = sorted((root / top).rglob("*.md"))
     found = [p for p in every if KERNEL in p.read_text("utf-8").split("\n---\n")[0]]
     for one, two in combinations(found, 2):
         if one.stem == two.stem:
@@ -173,7 +174,7 @@ def import_notebook(notebook: Path, root: Path = ROOT) -> None:
     """Bring cells edited in JupyterLab back into the text, unless that changed too."""
     notebook = notebook.resolve()
     path = notebook.with_suffix(".md")
-    if path not in texts(root):
+    if path not in [*texts(root), *texts(root, SETS)]:
         raise PipelineError(f"{notebook}: there is no text beside it")
     edited = nbformat.read(notebook, 4)
     name = path.relative_to(root).as_posix()
@@ -200,7 +201,7 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> None:
     if notebook := parser.parse_args(argv).notebook:
         return import_notebook(notebook, root)
     facts = root / FACTS
-    for path in texts(root):
+    for path in [*texts(root), *texts(root, SETS)]:
         if not (changed := stale(path, root)):
             print(f"notebooks: {path.stem} is fresh")
             continue

@@ -1,0 +1,214 @@
+"""A course for one term: what students get, what instructors get, in one folder.
+
+    python -m tools.coursework [--course FOLDER] [--seed TEXT]
+
+The texts in ``coursework/source`` are ordinary notebooks whose cells have tags.
+``answer:ID`` is an answer, ``check:ID:POINTS`` a check, ``open:ID:POINTS`` a problem
+graded by hand, ``locked:ID`` a cell that students leave alone, and ``term`` one whose
+numbers this term draws. nbgrader does the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from lib.coursework import TERM
+from tools.notebooks import ROOT, SETS, PipelineError, read_text, replace, texts
+
+COURSE = Path("_build/course")
+SECRET = "term.txt"
+TAG = re.compile(r"(locked|answer|check|open):([a-z0-9-]+)(?::(\d+))?|term")
+README = """{title}
+
+Open {name}.ipynb in JupyterLab or another notebook program, and write your answers
+where "YOUR CODE HERE" and "YOUR ANSWER HERE" stand. Leave the other cells as they are.
+
+You need Python 3.11, 3.12 or 3.13 and
+
+    pip install attention-in-the-limit
+
+Before you hand {name}.ipynb in, run all of it from the start in a new kernel.
+"""
+
+
+@contextlib.contextmanager
+def term(seed: str) -> Iterator[None]:
+    """Within it, :func:`lib.coursework.term_generator` draws what this term draws."""
+    before = os.environ.get(TERM)
+    os.environ[TERM] = seed
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[TERM]
+        else:
+            os.environ[TERM] = before
+
+
+def tag(cell: NotebookNode) -> str:
+    """The tag that says what a cell of a set is, '' for none."""
+    (found,) = cell.metadata.get("tags", []) or [""]
+    if found and not TAG.fullmatch(found):
+        raise PipelineError(f"a cell of a problem set has the unknown tag {found!r}")
+    return found
+
+
+def points(notebook: NotebookNode) -> dict[str, int]:
+    """Points of each graded cell, by its name."""
+    found = [TAG.fullmatch(tag(cell)) for cell in notebook.cells]
+    return {m[2]: int(m[3]) for m in found if m and m[1] in ("check", "open")}
+
+
+def literals(source: str) -> str:
+    """The assignments of a ``term`` cell with the values they have this term."""
+    names: dict[str, Any] = {}
+    exec(source, names)
+    made = re.findall(r"^(\w+) =", source, flags=re.M)
+    values = {n: getattr(names[n], "tolist", lambda n=n: names[n])() for n in made}
+    return "\n".join(f"{name} = {value!r}" for name, value in values.items())
+
+
+def mark(notebook: NotebookNode) -> NotebookNode:
+    """The set as nbgrader wants it, with the numbers of the term in force."""
+    for number, cell in enumerate(notebook.cells):
+        if not (found := tag(cell)):
+            continue
+        kind, name, worth = TAG.fullmatch(found).groups()  # type: ignore[union-attr]
+        if found == "term":
+            cell.source = "# The numbers of this term.\n" + literals(cell.source)
+        if cell.source.startswith("### BEGIN HIDDEN TESTS"):
+            cell.source = "# The grader checks more here.\n" + cell.source
+        graded, solved = kind in ("check", "open"), kind in ("answer", "open")
+        cell.metadata = nbformat.from_dict({"nbgrader": {
+            "grade": graded, "solution": solved, "locked": not solved, "task": False,
+            "grade_id": name or f"term-{number}", "schema_version": 3,
+            **({"points": int(worth)} if graded else {}),
+        }})  # fmt: skip
+    return notebook
+
+
+def sets(root: Path = ROOT) -> dict[str, Path]:
+    """The texts of the problem sets by their names."""
+    return {path.stem: path for path in texts(root, SETS)}
+
+
+def prepare(course: Path, seed: str, root: Path = ROOT) -> None:
+    """Write the settings and the sources of a course; refuse to change a graded one."""
+    fresh = {}
+    with term(seed):
+        for name, path in sets(root).items():
+            fresh[name] = nbformat.writes(mark(read_text(path))) + "\n"
+    for name, content in fresh.items():
+        old = course / "source" / name / f"{name}.ipynb"
+        handed_in = list((course / "submitted").glob(f"*/{name}"))
+        if handed_in and old.exists() and old.read_text("utf-8") != content:
+            raise PipelineError(
+                f"{name} has {len(handed_in)} submissions in {course}, and its text or"
+                " its seed changed since it was released; make a new course with"
+                " COURSE=another-folder"
+            )
+    start = course / "ipython" / "profile_default" / "startup"
+    for folder in (start, course / "submitted"):
+        folder.mkdir(parents=True, exist_ok=True)
+    replace(course / SECRET, seed + "\n")
+    os.chmod(course / SECRET, 0o600)
+    for name in ("nbgrader_config.py", "limits.py"):
+        shutil.copy(root / "coursework" / name, course / name)
+    replace(start / "00-limits.py", _START.format(course=str(course.resolve())))
+    for name, content in fresh.items():
+        (course / "source" / name).mkdir(parents=True, exist_ok=True)
+        replace(course / "source" / name / f"{name}.ipynb", content)
+
+
+_START = """import runpy
+runpy.run_path({course!r} + "/limits.py")["install"](get_ipython())
+del runpy
+"""
+
+
+def seed_of(course: Path, wanted: str | None) -> str:
+    """The seed asked for, else that of the course, else a new one nobody knows."""
+    file = course / SECRET
+    if wanted is None:
+        return file.read_text().strip() if file.exists() else secrets.token_hex(16)
+    if not wanted.strip():
+        raise PipelineError(f"the seed must not be empty, got {wanted!r}")
+    return wanted.strip()
+
+
+def settings(course: Path) -> Any:
+    """The nbgrader configuration of a course."""
+    from traitlets.config import PyFileConfigLoader
+
+    if not (course / "nbgrader_config.py").exists():
+        raise PipelineError(f"{course} is not a course; make one: make coursework")
+    return PyFileConfigLoader("nbgrader_config.py", str(course)).load_config()
+
+
+def release(course: Path, name: str) -> Path:
+    """The student's notebook, without solutions and hidden parts, and its archive."""
+    from nbgrader.apps import NbGraderAPI
+
+    api = NbGraderAPI(config=settings(course))
+    result = api.generate_assignment(name, force=True, create=True)
+    if not result["success"]:
+        raise PipelineError(f"{name} could not be released:\n{result['log']}")
+    notebook = course / "release" / name / f"{name}.ipynb"
+    title = nbformat.read(notebook, 4).cells[0].source.splitlines()[0].lstrip("# ")
+    archive = course / "students" / f"{name}.zip"
+    archive.parent.mkdir(exist_ok=True)
+    part = archive.with_name(archive.name + ".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
+        file.write(notebook, f"{name}/{name}.ipynb")
+        file.writestr(f"{name}/README.txt", README.format(title=title, name=name))
+    os.replace(part, archive)
+    return archive
+
+
+def instruct(course: Path, name: str) -> Path:
+    """The instructor's copy: executed, with solutions, hidden parts and rubric."""
+    from nbclient import NotebookClient
+    from nbconvert import HTMLExporter
+
+    notebook = nbformat.read(course / "source" / name / f"{name}.ipynb", 4)
+    with term((course / SECRET).read_text().strip()):
+        NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    target = course / "instructor" / f"{name}.html"
+    target.parent.mkdir(exist_ok=True)
+    replace(target.with_suffix(".ipynb"), nbformat.writes(notebook) + "\n")
+    replace(target, HTMLExporter().from_notebook_node(notebook)[0])
+    return target
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="tools.coursework", description=__doc__)
+    parser.add_argument("--course", type=Path, default=ROOT / COURSE)
+    parser.add_argument("--seed")
+    given = parser.parse_args(argv)
+    course = given.course.resolve()
+    course.mkdir(parents=True, exist_ok=True)
+    prepare(course, seed_of(course, given.seed))
+    for name in sets():
+        print(f"coursework: {release(course, name).relative_to(course)}, ", end="")
+        print(instruct(course, name).relative_to(course))
+    print(f"coursework: the course is in {given.course}; keep {SECRET} to yourself")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except PipelineError as error:
+        sys.exit(f"error: {error}")
