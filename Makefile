@@ -4,6 +4,9 @@ PYTHON ?= python3
 PORT ?= 8000
 N ?= 20
 BIN := .venv/bin
+GRADER := .venv-grading/bin/python
+COURSE ?= _build/course
+JOBS ?= 2
 
 # One thread for the linear algebra: results and timings then do not depend on cores.
 export OPENBLAS_NUM_THREADS := 1
@@ -16,13 +19,17 @@ export PYTHONDONTWRITEBYTECODE := 1
 NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval,--nbval-lax)
 
 .DEFAULT_GOAL := help
-.PHONY: help environment serve site pdf test units lint notebooks check-notebooks import lab bench reseed lock
+.PHONY: help environment grader serve site pdf test units lint notebooks check-notebooks \
+  check-coursework import lab bench reseed coursework grade bench-coursework lock
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
 
 environment:  # create .venv from the hashed lock, unless it is fresh
 	@$(PYTHON) tools/environment.py
+
+grader:  # create .venv-grading from its own lock, unless it is fresh
+	@$(PYTHON) tools/environment.py .venv-grading coursework/requirements.lock
 
 serve: environment  ## build the site from stored outputs and serve it on PORT
 	@$(BIN)/python -m tools.serve --port $(PORT)
@@ -33,7 +40,7 @@ site: environment  ## build the site from stored outputs into _build/html
 pdf: environment site  ## print the whole book into _build/attention-in-the-limit.pdf
 	@$(BIN)/python -m tools.pdf
 
-test: lint units check-notebooks  ## everything a change must pass
+test: lint units check-notebooks check-coursework  ## everything a change must pass
 
 lint: environment  ## style and types
 	@echo "lint: ruff and mypy"
@@ -45,7 +52,11 @@ units: environment site  ## tests of lib, of the pipeline and of the site in a b
 
 check-notebooks: environment  ## execute every notebook and compare its stored outputs
 	@echo "tests: notebooks, executed and compared ($(NBVAL))"
-	@$(BIN)/python -m pytest -q $(NBVAL) --nbval-current-env --nbval-cell-timeout 300 chapters
+	@$(BIN)/python -m pytest -q $(NBVAL) --nbval-current-env --nbval-cell-timeout 300 chapters coursework/source
+
+check-coursework: grader  ## grade simulated submissions with nbgrader
+	@echo "tests: coursework, graded"
+	@$(GRADER) -m pytest -q coursework/tests
 
 notebooks: environment  ## execute the notebooks whose text or code changed
 	@$(BIN)/python -m tools.notebooks
@@ -63,8 +74,22 @@ reseed: environment  ## run every claim under N fresh seeds (20), of one PAGE or
 bench: environment site  ## measure lib beside its peers and the limits of this machine
 	@$(BIN)/python -m benchmarks
 
+coursework: grader  ## problem sets of a term in COURSE: for students, for instructors
+	@$(GRADER) -m tools.coursework --course $(COURSE) $(if $(SEED),--seed $(SEED))
+
+grade: grader  ## grade what was handed in for SET, in COURSE, with JOBS workers
+	@test -n "$(SET)" || { echo "error: say which set, as in: make grade SET=problems-3"; exit 1; }
+	@$(GRADER) -m tools.grading --course $(COURSE) --set $(SET) --jobs $(JOBS)
+
+bench-coursework: grader  ## 20 terms, 200 submissions, and a run that is killed
+	@$(GRADER) -m benchmarks.coursework
+
 lock: environment  ## resolve the dependencies again into requirements.lock (needs uv)
 	@command -v uv >/dev/null || { echo "error: make lock needs uv: pip install uv"; exit 1; }
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra dev \
 	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
 	  --output-file requirements.lock pyproject.toml
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra grading \
+	  --constraints requirements.lock \
+	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+	  --output-file coursework/requirements.lock pyproject.toml

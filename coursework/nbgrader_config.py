@@ -42,6 +42,20 @@ class ExecuteUntilDeath(nbg.Execute):
         return cell, resources
 
 
+class OverwriteKnownCells(nbg.OverwriteCells):
+    """Restores cells; one that is doubled or unknown is an ordinary cell from then on.
+
+    nbgrader 0.9.6 leaves such cells half marked, and then fails on them.
+    """
+
+    def preprocess_cell(self, cell, resources, index):
+        """Restore a cell, or take off a mark without a name."""
+        cell, resources = super().preprocess_cell(cell, resources, index)
+        if "grade_id" not in cell.metadata.get("nbgrader", {}):
+            cell.metadata.pop("nbgrader", None)
+        return cell, resources
+
+
 c = get_config()  # noqa: F821 (nbgrader defines it)
 c.CourseDirectory.root = str(COURSE)
 c.CourseDirectory.course_id = "attention-in-the-limit"
@@ -49,6 +63,13 @@ c.CourseDirectory.course_id = "attention-in-the-limit"
 c.CourseDirectory.db_url = f"sqlite:///{COURSE / 'gradebook.db'}?timeout=60"
 c.ExecuteUntilDeath.timeout = int(os.environ.get("ATTENTION_LIMIT_CELL_SECONDS", 30))
 c.OverwriteCells.add_missing_cells = True
+c.Autograde.sanitize_preprocessors = [
+    nbg.ClearOutput,
+    nbg.DeduplicateIds,
+    nbg.OverwriteKernelspec,
+    OverwriteKnownCells,
+    nbg.CheckCellMetadata,
+]
 c.Autograde.autograde_preprocessors = [
     ExecuteUntilDeath,
     nbg.IgnorePattern,

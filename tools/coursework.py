@@ -31,6 +31,8 @@ from tools.notebooks import ROOT, SETS, PipelineError, read_text, replace, texts
 COURSE = Path("_build/course")
 SECRET = "term.txt"
 TAG = re.compile(r"(locked|answer|check|open):([a-z0-9-]+)(?::(\d+))?|term")
+HIDDEN = "### BEGIN HIDDEN TESTS\n"
+CHECKS = "from lib.coursework import Answer, agree, holds, lean, term_generator\n"
 README = """{title}
 
 Open {name}.ipynb in JupyterLab or another notebook program, and write your answers
@@ -89,8 +91,10 @@ def mark(notebook: NotebookNode) -> NotebookNode:
         kind, name, worth = TAG.fullmatch(found).groups()  # type: ignore[union-attr]
         if found == "term":
             cell.source = "# The numbers of this term.\n" + literals(cell.source)
-        if cell.source.startswith("### BEGIN HIDDEN TESTS"):
+        if cell.source.startswith(HIDDEN):
             cell.source = "# The grader checks more here.\n" + cell.source
+        # A student may have given one of these names to something else.
+        cell.source = cell.source.replace(HIDDEN, HIDDEN + CHECKS)
         graded, solved = kind in ("check", "open"), kind in ("answer", "open")
         cell.metadata = nbformat.from_dict({"nbgrader": {
             "grade": graded, "solution": solved, "locked": not solved, "task": False,

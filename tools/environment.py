@@ -1,4 +1,6 @@
-"""Create the environment in .venv from the hashed lock; do nothing when it is fresh.
+"""Create an environment from a hashed lock; do nothing when it is fresh.
+
+    python3 tools/environment.py [.venv requirements.lock]
 
 Only the standard library, and only syntax that old interpreters can read, so that
 a wrong Python version meets a sentence and not a traceback.
@@ -11,14 +13,13 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VENV = os.path.join(ROOT, ".venv")
 OLDEST, NEWEST = (3, 11), (3, 13)
 
 
-def fingerprint():
+def fingerprint(lock):
     """Digest of what determines the environment: the interpreter and the lock."""
     digest = hashlib.sha256(sys.version.encode())
-    with open(os.path.join(ROOT, "requirements.lock"), "rb") as file:
+    with open(os.path.join(ROOT, lock), "rb") as file:
         digest.update(file.read())
     return digest.hexdigest()
 
@@ -58,22 +59,23 @@ def run(step, command):
         )
 
 
-def main():
+def main(name=".venv", lock="requirements.lock"):
     check_version(sys.version_info)
-    stamp = os.path.join(VENV, ".installed-from")
-    wanted = fingerprint()
+    venv = os.path.join(ROOT, name)
+    stamp = os.path.join(venv, ".installed-from")
+    wanted = fingerprint(lock)
     if os.path.exists(stamp):
         with open(stamp) as file:
             if file.read() == wanted:
                 return
-    python = os.path.join(VENV, "bin", "python")
+    python = os.path.join(venv, "bin", "python")
     # A half-made environment is never mended: it is made anew.
-    shutil.rmtree(VENV, ignore_errors=True)
-    run("environment: creating .venv", [sys.executable, "-m", "venv", VENV])
+    shutil.rmtree(venv, ignore_errors=True)
+    run("environment: creating %s" % name, [sys.executable, "-m", "venv", venv])
     install = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     run(
         "environment: installing the locked packages (about a minute)",
-        install + ["--require-hashes", "--requirement", "requirements.lock"],
+        install + ["--require-hashes", "--requirement", lock],
     )
     run(
         "environment: installing lib",
@@ -85,4 +87,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

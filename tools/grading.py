@@ -35,6 +35,9 @@ from tools.coursework import COURSE, settings
 from tools.notebooks import ROOT, PipelineError
 
 WALL = 300  # seconds of one submission at most
+TROUBLES = (
+    "CellTimeoutError", "KernelDied", "LimitReached", "MemoryError", "SyntaxError",
+)  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -203,7 +206,7 @@ def _notes(notebook: nbformat.NotebookNode) -> Iterator[str]:
     outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
     said = "".join(o.get("text", "") for o in outputs if o.get("name") == "stderr")
     yield from dict.fromkeys(re.findall("^grading limit: .*", said, flags=re.M))
-    for kind in ("CellTimeoutError", "KernelDied", "LimitReached", "SyntaxError"):
+    for kind in TROUBLES:
         if count := sum(o.get("ename") == kind for o in outputs):
             yield f"{kind} in {count} cell{'s' * (count > 1)}"
 
@@ -216,8 +219,10 @@ def _changes(
     for cell in handed_in.cells:
         if name := cell.metadata.get("nbgrader", {}).get("grade_id"):
             found.setdefault(name, []).append(cell.source)
-    for cell in released.cells:
-        mark = cell.metadata.get("nbgrader", {})
+    marks = [cell.metadata.get("nbgrader", {}) for cell in released.cells]
+    for name in sorted(found.keys() - {mark.get("grade_id") for mark in marks}):
+        yield f"cell {name} does not belong to this set"
+    for cell, mark in zip(released.cells, marks, strict=True):
         sources = found.get(mark.get("grade_id"), [])
         if mark and not sources:
             yield f"cell {mark.grade_id} is missing"

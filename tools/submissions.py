@@ -82,10 +82,13 @@ def read(course: Path, kind: str, name: str) -> NotebookNode:
 
 
 class Trouble(NamedTuple):
-    """What a student does to a correct notebook, and what the report must say."""
+    """What happens to one answer of a correct notebook, what the report says of it,
+    and which checks are lost: those of the answer, all, or none.
+    """
 
     spoil: Callable[[NotebookNode, str], None]
     note: str
+    loses: str = "its"
 
 
 def _index(notebook: NotebookNode, name: str) -> int:
@@ -116,6 +119,13 @@ def _double(notebook: NotebookNode, answer: str) -> None:
     notebook.cells.insert(place, twin)
 
 
+def _add_foreign(notebook: NotebookNode, answer: str) -> None:
+    place = _index(notebook, answer) + 1
+    twin = copy.deepcopy(notebook.cells[place])
+    twin.id, twin.metadata.nbgrader.grade_id = twin.id + "-2", "of-another-set"
+    notebook.cells.insert(place, twin)
+
+
 def _edit_check(notebook: NotebookNode, answer: str) -> None:
     notebook.cells[_index(notebook, answer) + 1].source = "print('passed')"
 
@@ -130,15 +140,16 @@ PEEK = "from pathlib import Path\nprint(next(Path().glob('*.ipynb')).read_text()
 TROUBLES = {
     "infinite-loop": Trouble(_prepend("while True:\n    pass"), "CellTimeoutError"),
     "syntax-error": Trouble(_prepend("def f(:"), "SyntaxError"),
-    "deleted-check": Trouble(_delete_check, "is missing"),
+    "deleted-check": Trouble(_delete_check, "is missing", "none"),
     "deleted-answer": Trouble(_delete_answer, "is missing"),
-    "doubled-check": Trouble(_double, "stands 2 times"),
-    "edited-check": Trouble(_edit_check, "was edited"),
+    "doubled-check": Trouble(_double, "stands 2 times", "none"),
+    "foreign-cell": Trouble(_add_foreign, "does not belong", "none"),
+    "edited-check": Trouble(_edit_check, "was edited", "none"),
     "runaway-output": Trouble(
         _prepend("while True:\n    print('x' * 1000)"), "LimitReached"
     ),
-    "runaway-memory": Trouble(_prepend("y = bytearray(1 << 40)"), ""),
-    "kernel-death": Trouble(_prepend("import os\nos._exit(1)"), "KernelDied"),
+    "runaway-memory": Trouble(_prepend("y = bytearray(1 << 40)"), "MemoryError"),
+    "kernel-death": Trouble(_prepend("import os\nos._exit(1)"), "KernelDied", "all"),
     "reads-course": Trouble(_prepend(READ), "the grader's files"),
     "reads-own-notebook": Trouble(_prepend(PEEK), "the grader's files"),
     "starts-program": Trouble(
