@@ -32,7 +32,9 @@ class ExecuteUntilDeath(nbg.Execute):
         """Execute a cell, or say that there is no kernel any more."""
         if not self.died:
             try:
-                return super().preprocess_cell(cell, resources, index)
+                cell, resources = super().preprocess_cell(cell, resources, index)
+                self.keep_warnings(cell)
+                return cell, resources
             except DeadKernelError:
                 self.died = True
         if cell.cell_type == "code":
@@ -40,6 +42,13 @@ class ExecuteUntilDeath(nbg.Execute):
             cell.outputs = [new_output("error", ename="KernelDied", evalue=told)]
             cell.outputs[0].traceback = [f"KernelDied: {told}"]
         return cell, resources
+
+    @staticmethod
+    def keep_warnings(cell):
+        """Make warnings plain output: nbgrader takes all of stderr for failure."""
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream":
+                output.name = "stdout"
 
 
 class OverwriteKnownCells(nbg.OverwriteCells):

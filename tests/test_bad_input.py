@@ -404,7 +404,9 @@ def public(owner, path):
             yield f"{path}.{name}", thing
 
 
+# coursework judges wrong values instead of refusing them: test_coursework.
 MODULES = [m.name for m in pkgutil.iter_modules(lib.__path__) if m.name[0] != "_"]
+MODULES.remove("coursework")
 PUBLIC = {k: v for m in MODULES for k, v in public(import_module(f"lib.{m}"), m)}
 TRIED = {call: PUBLIC.get(call.split(":")[0]) for call in CALLS}
 GOOD = {c: good for c, good in CALLS.items() if TRIED[c] and isinstance(good, dict)}

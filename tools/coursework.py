@@ -16,17 +16,25 @@ import os
 import re
 import secrets
 import shutil
-import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 from nbformat import NotebookNode
 
 from lib.coursework import TERM
-from tools.notebooks import ROOT, SETS, PipelineError, read_text, replace, texts
+from tools.notebooks import (
+    ROOT,
+    SETS,
+    PipelineError,
+    read_text,
+    replace,
+    run_main,
+    texts,
+)
 
 COURSE = Path("_build/course")
 SECRET = "term.txt"
@@ -79,8 +87,14 @@ def literals(source: str) -> str:
     names: dict[str, Any] = {}
     exec(source, names)
     made = re.findall(r"^(\w+) =", source, flags=re.M)
-    values = {n: getattr(names[n], "tolist", lambda n=n: names[n])() for n in made}
-    return "\n".join(f"{name} = {value!r}" for name, value in values.items())
+    lines = []
+    for name in made:
+        value = np.asarray(names[name])
+        if value.dtype.kind not in "iuf":
+            kind = type(names[name]).__name__
+            raise PipelineError(f"a term cell assigns numbers only, {name} is a {kind}")
+        lines.append(f"{name} = {value.tolist()!r}")
+    return "\n".join(lines)
 
 
 def mark(notebook: NotebookNode) -> NotebookNode:
@@ -212,7 +226,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PipelineError as error:
-        sys.exit(f"error: {error}")
+    run_main(main)

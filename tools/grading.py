@@ -21,7 +21,6 @@ import os
 import re
 import resource
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +31,7 @@ from typing import Any
 import nbformat
 
 from tools.coursework import COURSE, settings
-from tools.notebooks import ROOT, PipelineError
+from tools.notebooks import ROOT, PipelineError, run_main
 
 WALL = 300  # seconds of one submission at most
 TROUBLES = (
@@ -204,7 +203,7 @@ def _errors(notebook: nbformat.NotebookNode) -> Iterator[tuple[str, str]]:
 def _notes(notebook: nbformat.NotebookNode) -> Iterator[str]:
     """Limits that were met while grading."""
     outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
-    said = "".join(o.get("text", "") for o in outputs if o.get("name") == "stderr")
+    said = "".join(o.get("text", "") for o in outputs if o.output_type == "stream")
     yield from dict.fromkeys(re.findall("^grading limit: .*", said, flags=re.M))
     for kind in TROUBLES:
         if count := sum(o.get("ename") == kind for o in outputs):
@@ -272,23 +271,50 @@ def write_marks(path: Path, rows: dict[str, Row]) -> None:
     os.replace(part, path)
 
 
+def fill(table: Path, who: str, where: str, rows: dict[str, Row]) -> list[str]:
+    """Put the marks into a copy of a table that a learning system exported.
+
+    ``who`` is its column of student names as in ``submitted``, ``where`` that of the
+    set. Other lines stay as they are. Returns the students the table does not have.
+    """
+    with table.open(newline="", encoding="utf-8-sig") as file:
+        lines = list(csv.reader(file))
+    for column in (who, where):
+        if column not in lines[0]:
+            known = ", ".join(lines[0])
+            raise PipelineError(f"{table} has no column {column!r}; it has {known}")
+    key, mark = lines[0].index(who), lines[0].index(where)
+    for line in lines[1:]:
+        if line[key] in rows:
+            line[mark] = str(rows[line[key]]["points"])
+    target = table.with_name(f"{table.stem}-filled.csv")
+    part = target.with_name(target.name + ".part")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(lines)
+    os.replace(part, target)
+    return sorted(rows.keys() - {line[key] for line in lines[1:]})
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tools.grading", description=__doc__)
     parser.add_argument("--set", required=True)
     parser.add_argument("--course", type=Path, default=ROOT / COURSE)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--fill", nargs=3, metavar=("TABLE", "STUDENTS", "MARKS"),
+        help="put the marks into this table, by the names of two of its columns",
+    )  # fmt: skip
     given = parser.parse_args(argv)
     course = given.course.resolve()
     rows = grade(course, given.set, given.jobs)
     feedback(course, given.set, rows)
     write_marks(course / f"marks-{given.set}.csv", rows)
     print(f"grading: {len(rows)} submissions, marks-{given.set}.csv")
+    if given.fill:
+        table, who, where = given.fill
+        for student in fill(Path(table), who, where, rows):
+            print(f"grading: {student} is not in {table}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PipelineError as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        sys.exit("error: interrupted; what was graded is kept, run it again to go on")
+    run_main(main, "what was graded is kept, run it again to go on")

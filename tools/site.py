@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools import card, head, pages, scoreboard
+from tools import card, head, pages, scoreboard, teaching
 from tools.finish import finish
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
@@ -81,6 +81,6 @@ def setup(app: Any) -> dict[str, bool]:
     # After the theme, which writes the colors of the code when the build is finished.
     app.connect("build-finished", finish_pages, priority=900)
     app.connect("builder-inited", read_address)
-    for each in (pages, scoreboard, head):
+    for each in (pages, scoreboard, head, teaching):
         each.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

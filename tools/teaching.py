@@ -1,0 +1,58 @@
+"""Directives of the page for teachers: the problem sets, and what grading costs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+
+from tools.coursework import sets
+from tools.notebooks import ROOT
+from tools.pages import Page, table
+
+BENCHMARK = "benchmarks/coursework.json"
+
+
+class ProblemSets(Page):
+    """Title, problems and time of each set, read from its text."""
+
+    def run(self) -> list[nodes.Node]:
+        lines = []
+        for path in sets().values():
+            self.env.note_dependency(str(path))
+            text = path.read_text("utf-8")
+            title = re.search(r"^# (.+)", text, flags=re.M)
+            hours = re.search(r"\*\*Time\*\*: about (\d+ hours)", text)
+            problems = re.findall(r"^## \d\. (.+) \(\d+ points", text, flags=re.M)
+            assert title and hours, path
+            cells = [title[1], "; ".join(problems), hours[1]]
+            lines.append([nodes.Text(cell) for cell in cells])
+        return [table(["set", "problems", "time"], lines)]
+
+
+class Coursework(Page):
+    """What ``make bench-coursework`` found."""
+
+    def run(self) -> list[nodes.Node]:
+        result = self.read(BENCHMARK)
+        found, terms = result["class"], result["terms"]
+        failed = sum(len(each["failed"]) for each in terms.values())
+        text = (
+            f"On {result['date']}, {found['students']} simulated students handed in a"
+            " set: right, wrong in known ways, untouched, or broken. The grader was"
+            f" killed once and started again. {len(found['lost'])} submissions were"
+            f" lost, {len(found['wrong_marks'])} got a mark they do not deserve. With"
+            f" {found['jobs']} workers it took {found['minutes']:g} minutes:"
+            f" {found['students'] / found['minutes']:.0f} a minute,"
+            f" {found['cpu_seconds']:g} CPU seconds each, at most"
+            f" {found['memory_mb']} MB of memory for a process. The reference solutions"
+            f" were tried in {min(each['count'] for each in terms.values())} terms for"
+            f" each set; {failed} failed."
+        )
+        return [nodes.paragraph(text, text)]
+
+
+def setup(app: Any) -> None:
+    app.add_directive("problem-sets", ProblemSets)
+    app.add_directive("coursework-benchmark", Coursework)
