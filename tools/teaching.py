@@ -8,7 +8,6 @@ from typing import Any
 from docutils import nodes
 
 from tools.coursework import sets
-from tools.notebooks import ROOT
 from tools.pages import Page, table
 
 BENCHMARK = "benchmarks/coursework.json"
