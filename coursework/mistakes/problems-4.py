@@ -1,0 +1,360 @@
+"""Typical wrong answers to set 4: why, which checks they lose, the code."""
+
+_CLIMB = """
+def climb(theta, masses, beta):
+    theta, w = np.array(theta, float), np.array(masses, float)
+    now, times, heights = 0.0, [], []
+
+    def velocity(x):
+        turn = x - x[:, None]
+        logs = beta * (np.cos(turn) - 1)
+        np.fill_diagonal(logs, -np.inf)
+        pull = w * np.exp(logs - logs.max())
+        total = w + pull.sum(axis=1) * np.exp(logs.max())
+        return (pull * np.sin(turn)).sum(axis=1) / total, logs.max()
+
+    def slope(_, y):
+        v, top = velocity(y[:-1])
+        return np.append(v, np.exp(start - top)) / np.abs(v).max()
+
+    def apart(x):
+        turn = np.abs(x - x[:, None]) % (2 * np.pi)
+        return np.minimum(turn, 2 * np.pi - turn) + 9 * np.eye(len(x))
+
+    def touch(_, y):
+        return apart(y[:-1]).min() - 1e-3
+
+    touch.terminal = True
+    while len(w) > 1:
+        start = velocity(theta)[1]
+        run = integrate.solve_ivp(slope, (0, 99), np.append(theta, 0), "DOP853",
+                                  events=touch, rtol=1e-6, atol=1e-8)
+        theta, now = run.y[:-1, -1], now + run.y[-1, -1] * np.exp(-start)
+        i, j = np.unravel_index(apart(theta).argmin(), (len(w), len(w)))
+        MERGE
+        theta, w = np.delete(theta, j), np.delete(w, j)
+        times.append(now)
+        heights.append(w @ w)
+    return np.array(times), np.array(heights)
+"""
+
+_MERGE = """turn = np.sin(theta[j] - theta[i])
+        theta[i] += turn * w[j] / (w[i] + w[j])
+        w[i] += w[j]"""
+
+MISTAKES = {
+    "simplex-height": [
+        (
+            "leaves the pairs of a token with itself out",
+            ["simplex-height-value"],
+            """
+def simplex_height(n, beta):
+    return (n - 1) / n * np.exp(-beta * n / (n - 1))
+""",
+        ),
+        (
+            "forgets the factor e^(−β)",
+            ["simplex-height-value"],
+            """
+def simplex_height(n, beta):
+    return (np.exp(beta) + (n - 1) * np.exp(-beta / (n - 1))) / n
+""",
+        ),
+    ],
+    "simplex-rate": [
+        (
+            "the cosine moves with one of the two tokens only",
+            ["simplex-rate-value"],
+            """
+def simplex_rate(n, beta):
+    return n / (np.exp(beta * n / (n - 1)) + n - 1)
+""",
+        ),
+        (
+            "puts ρ = 0 into the weights",
+            ["simplex-rate-value"],
+            """
+def simplex_rate(n, beta):
+    return 2 * n / (np.exp(beta) + n - 1)
+""",
+        ),
+    ],
+    "plain-time": [
+        (
+            "Ei and E₁ as they are: β = 0 apart, large β overflows",
+            ["plain-time-large"],
+            """
+def plain_time(n, beta, gap):
+    a = n - 1
+    if beta == 0:
+        return np.log((n - a * gap) / gap) / 2
+    with np.errstate(all="ignore"):
+        first = special.expi(beta) - special.expi(beta * gap)
+        second = special.exp1(beta / a) - special.exp1(beta * (n / a - gap))
+        return (np.exp(-beta) * first + np.exp(beta / a) * second) / 2
+""",
+        ),
+        (
+            "in the time s = e^β t",
+            ["plain-time-value", "plain-time-large"],
+            """
+def plain_time(n, beta, gap):
+    def weight(rho):
+        return n * np.exp(beta * (1 - rho)) / (2 * (1 - rho) * (1 + (n - 1) * rho))
+
+    with np.errstate(all="ignore"):
+        return integrate.quad(weight, 0, 1 - gap, epsrel=1e-10, limit=400)[0]
+""",
+        ),
+        (
+            "the time of the normalized model",
+            ["plain-time-value", "plain-time-large"],
+            """
+def plain_time(n, beta, gap):
+    def weight(u):
+        left = n / (np.exp(u) + n - 1)
+        return (np.exp(min(beta * left, 700)) + n - 1) / (2 * n)
+
+    return integrate.quad(weight, 0, np.log((n - (n - 1) * gap) / gap))[0]
+""",
+        ),
+    ],
+    "threshold": [
+        (
+            "takes the rule of thumb log(nT) for the answer",
+            ["threshold-value"],
+            "def threshold():\n    return np.log(crowd * horizon)\n",
+        ),
+        (
+            "Laplace's method, without the logarithm of the end",
+            ["threshold-value"],
+            """
+def threshold():
+    def late(beta):
+        return np.exp(beta) / (2 * crowd * beta) - horizon
+
+    return optimize.brentq(late, 1, 20)
+""",
+        ),
+    ],
+    "ring-rate": [
+        (
+            "of the unnormalized model",
+            ["ring-rate-value"],
+            """
+def ring_rate(n, q, beta):
+    angle = 2 * np.pi * np.arange(n) / n
+    kernel = np.exp(beta * np.cos(angle))
+    slope = kernel * (np.cos(angle) - beta * np.sin(angle) ** 2)
+    return -slope @ (1 - np.cos(q * angle)) / n
+""",
+        ),
+        (
+            "the kernel is not differentiated",
+            ["ring-rate-value"],
+            """
+def ring_rate(n, q, beta):
+    angle = 2 * np.pi * np.arange(n) / n
+    kernel = np.exp(beta * np.cos(angle))
+    slope = kernel * np.cos(angle)
+    return -slope @ (1 - np.cos(q * angle)) / kernel.sum()
+""",
+        ),
+    ],
+    "last-stable": [
+        (
+            "looks at the pair of nearly opposite tokens alone",
+            ["last-stable-all"],
+            """
+def last_stable(n):
+    if n % 2 == 0:
+        return -np.inf
+    return -np.cos(np.pi / n) / np.sin(np.pi / n) ** 2
+""",
+        ),
+        (
+            "tries the first mode only",
+            ["last-stable-all"],
+            """
+def last_stable(n):
+    if n % 2 == 0:
+        return -np.inf
+    angle = 2 * np.pi * np.arange(n) / n
+
+    def rate(beta):
+        slope = np.exp(beta * np.cos(angle) - abs(beta))
+        slope = slope * (np.cos(angle) - beta * np.sin(angle) ** 2)
+        return (np.cos(angle) - 1) @ slope
+
+    return optimize.brentq(rate, -(n**2), 0, xtol=1e-12)
+""",
+        ),
+        (
+            "believes that the triangle is the only one",
+            ["last-stable-all"],
+            "def last_stable(n):\n    return -2 / 3 if n == 3 else -np.inf\n",
+        ),
+    ],
+    "unequal": [
+        (
+            "uses the unnormalized model",
+            ["wait-value", "share-value"],
+            """
+def wait():
+    def slowness(a):
+        return np.exp(inverse * (1 - np.cos(a))) / np.sin(a)
+
+    return integrate.quad(slowness, 1e-3, angle, limit=400)[0]
+
+
+def share():
+    return 1 - light
+""",
+        ),
+        (
+            "the share is that of β → ∞, and the time Laplace's",
+            ["wait-value", "share-value"],
+            """
+def wait():
+    rate = (1 - light) / light + light / (1 - light)
+    far = np.exp(inverse * (1 - np.cos(angle)))
+    return far / (rate * inverse * np.sin(angle) ** 2)
+
+
+def share():
+    return (1 - light) ** 2 / (light**2 + (1 - light) ** 2)
+""",
+        ),
+        (
+            "the heavy one is at rest",
+            ["wait-value", "share-value"],
+            """
+def wait():
+    def slowness(a):
+        far = np.exp(inverse * (1 - np.cos(a)))
+        return (light * far + 1 - light) / ((1 - light) * np.sin(a))
+
+    return integrate.quad(slowness, 1e-3, angle, limit=400)[0]
+
+
+def share():
+    return 1.0
+""",
+        ),
+    ],
+    "climb": [
+        (
+            "every speed has a factor 2 too much",
+            ["climb-times"],
+            _CLIMB.replace("MERGE", _MERGE).replace("return (", "return 2 * ("),
+        ),
+        (
+            "the merged cluster keeps the mass of one of the two",
+            ["climb-two", "climb-heights", "climb-times"],
+            _CLIMB.replace("MERGE", "pass"),
+        ),
+    ],
+    "compressed": [
+        (
+            "Bessel functions that overflow",
+            ["field-sharp"],
+            """
+def moments(theta, beta):
+    z, power, found = np.exp(-1j * theta), 1.0, [1.0]
+    for _ in range(int(np.sqrt(75 * beta)) + 12):
+        power = power * z
+        found.append(power.mean())
+    return np.array(found, complex)
+
+
+def field(moments, beta, at):
+    k = np.arange(len(moments))
+    with np.errstate(all="ignore"):
+        kernel = np.where(k > 0, 2, 1) * special.iv(k, beta)
+        waves = np.exp(1j * np.outer(at, k)) * (kernel * moments)
+        return -(waves.imag @ k) / (beta * waves.real.sum(axis=1))
+""",
+        ),
+        (
+            "a matrix of all tokens and all waves",
+            ["field-lean"],
+            """
+def moments(theta, beta):
+    k = np.arange(int(np.sqrt(75 * beta)) + 12)
+    return np.exp(-1j * np.outer(theta, k)).mean(axis=0)
+
+
+def field(moments, beta, at):
+    k = np.arange(len(moments))
+    kernel = np.where(k > 0, 2, 1) * special.ive(k, beta)
+    waves = np.exp(1j * np.outer(at, k)) * (kernel * moments)
+    return -(waves.imag @ k) / (beta * waves.real.sum(axis=1))
+""",
+        ),
+        (
+            "counts the waves with negative k for nothing",
+            ["field-value", "field-sharp", "field-lean"],
+            """
+def moments(theta, beta):
+    z, power, found = np.exp(-1j * theta), 1.0, [1.0]
+    for _ in range(int(np.sqrt(75 * beta)) + 12):
+        power = power * z
+        found.append(power.mean())
+    return np.array(found, complex)
+
+
+def field(moments, beta, at):
+    k = np.arange(len(moments))
+    waves = np.exp(1j * np.outer(at, k)) * (special.ive(k, beta) * moments)
+    return -(waves.imag @ k) / (beta * waves.real.sum(axis=1))
+""",
+        ),
+    ],
+    "onset": [
+        (
+            "forgets the second moment",
+            ["onset-value"],
+            "def onset(beta):\n    return 2.0\n",
+        ),
+        (
+            "the second moment does not act on itself",
+            ["onset-value"],
+            """
+def onset(beta):
+    return 2 / (1 - special.ive(2, beta) / special.ive(1, beta))
+""",
+        ),
+    ],
+    "last-order": [
+        (
+            "takes the onset for the end",
+            ["last-order-value"],
+            "def last_order():\n    return 1.0\n",
+        ),
+        (
+            "keeps two moments only",
+            ["last-order-value"],
+            """
+def last_order():
+    k = np.arange(1, 3)
+    waves = np.cos(np.outer(k, 2 * np.pi * np.arange(256) / 256))
+    kernel = special.ive(k, cold) / special.ive(1, cold)
+
+    def over_critical(r):
+        m = r ** (k**2.0)
+
+        def found(scale):
+            log = scale * (kernel * m) @ waves
+            law = np.exp(log - log.max())
+            return waves @ law / law.sum()
+
+        for _ in range(40):
+            scale = optimize.brentq(lambda s: found(s)[0] - r, 0, 500)
+            m = found(scale)
+        return 2 / scale
+
+    return max(over_critical(r) for r in np.linspace(0.2, 0.9, 8))
+""",
+        ),
+    ],
+}
