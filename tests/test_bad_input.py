@@ -13,6 +13,7 @@ import re
 import signal
 import warnings
 from concurrent.futures import Executor, Future
+from contextlib import chdir
 from functools import partial
 from importlib import import_module
 from numbers import Integral, Number, Real
@@ -576,10 +577,11 @@ def answer(call, argument, value):
         return "refused"
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder(tmp_path, monkeypatch):
-    """Files that a call makes lie in a folder of the test."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True, scope="module")
+def in_a_folder(tmp_path_factory):
+    """Files that a call makes lie in a folder of the tests."""
+    with chdir(tmp_path_factory.mktemp("files")):
+        yield
 
 
 @pytest.fixture(autouse=True)
