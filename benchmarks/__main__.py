@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from benchmarks.harness import (
     measure,
     measure_growth,
 )
-from tools.notebooks import replace, today
+from tools.notebooks import replace, run_main, today
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
 HEAD = "{:<58} {:>9} {:>9} {:>6} {:>12} {:>8} {:>8} {:>7}"
@@ -104,9 +103,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except BenchmarkError as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        sys.exit("error: interrupted; the results of the last run were kept")
+    run_main(main, "the results of the last run were kept", BenchmarkError)

@@ -1,13 +1,17 @@
-"""The result of every simulation in time."""
+"""The result of every simulation in time, and the loop over its steps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 
-from lib._checks import Array, require_count
+from lib._checks import Array, require_count, require_positive
+
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -41,3 +45,31 @@ def step_times(eps: float, steps: int) -> Array:
     if not eps * float(steps) < np.inf:
         raise ValueError(f"steps of eps must end in the float range, got {eps!r}")
     return np.asarray(np.arange(steps + 1) * eps, dtype=np.float64)
+
+
+def step_length(horizon: float, steps: int, save_every: int) -> float:
+    """Check how a simulation divides its time; the length of a step."""
+    h = require_positive("horizon", horizon) / require_count("steps", steps)
+    require_count("save_every", save_every)
+    return h
+
+
+def iterate(
+    step: Callable[[State], State],
+    state: State,
+    h: float,
+    steps: int,
+    save_every: int,
+    kept: Callable[[State], Array] = np.asarray,
+) -> Trajectory:
+    """What ``kept`` makes of the state at 0, every so many steps, and at the end.
+
+    Times are numbers of steps times h. States between are not stored.
+    """
+    states = [kept(state)]
+    for number in range(1, steps + 1):
+        state = step(state)
+        if number % save_every == 0 or number == steps:
+            states.append(kept(state))
+    numbers = np.append(np.arange(0, steps, save_every), steps)
+    return Trajectory(np.asarray(h * numbers), np.stack(states))

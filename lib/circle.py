@@ -23,12 +23,19 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, require_count, require_flag, require_positive
+from lib._checks import Array, require_flag
 from lib._circle.growth import fastest_mode, growth_rate
 from lib._circle.laws import moments, points, wasserstein_distance
-from lib._circle.series import Complex, Kernel, as_angles, circle_points, fourier_values
-from lib._sphere.flow import StepCheck, saved_times
-from lib._trajectory import Trajectory
+from lib._circle.series import (
+    Complex,
+    Kernel,
+    angular_velocity,
+    as_angles,
+    circle_points,
+    fourier_values,
+)
+from lib._sphere.flow import StepCheck, runge_kutta
+from lib._trajectory import Trajectory, iterate, step_length
 
 __all__ = [
     "HiddenDriftWarning", "attention_field", "fastest_mode", "growth_rate", "moments",
@@ -76,10 +83,9 @@ def attention_field(theta: npt.ArrayLike, beta: float, normalize: bool = True) -
     """
     angles = as_angles("theta", theta)
     flat = angles.reshape(-1, angles.shape[-1])
-    kernel = Kernel(beta)
-    own = require_flag("normalize", normalize)
+    kernel, normalize = Kernel(beta), require_flag("normalize", normalize)
     z = circle_points(flat)
-    velocity, floor = kernel.velocity(z, own)
+    velocity, floor = kernel.velocity(z, normalize)
     if _hides_drift(z, velocity, beta, float(floor.max())):
         warnings.warn(
             f"rounding of {floor.max():.0e} hides how clusters move at beta={beta!r};"
@@ -172,28 +178,10 @@ def simulate(
         As :func:`attention_field`, and for too few steps, with a suggestion.
     """
     angles = as_angles("theta0", theta0)
-    h = require_positive("horizon", horizon) / require_count("steps", steps)
-    require_count("save_every", save_every)
-    kernel, own = Kernel(beta), require_flag("normalize", normalize)
+    h = step_length(horizon, steps, save_every)
+    velocity = angular_velocity(beta, normalize)
     check = StepCheck((-1,), steps, horizon, "theta0 and beta")
-    x = angles.reshape(-1, angles.shape[-1])
-
-    def slope(y: Array) -> Array:
-        return kernel.velocity(circle_points(y), own)[0]
-
-    saved = [x]
-    for number in range(1, steps + 1):
-        k1 = slope(x)
-        check.speed(k1)
-        k2 = slope(x + h / 2 * k1)
-        k3 = slope(x + h / 2 * k2)
-        k4 = slope(x + h * k3)
-        check.stages(k1, k2, k3)
-        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        if number % save_every == 0 or number == steps:
-            saved.append(x)
-    states = np.stack(saved).reshape(-1, *angles.shape)
-    return Trajectory(saved_times(h, steps, save_every), states)
+    return iterate(runge_kutta(velocity, h, check), angles, h, steps, save_every)
 
 
 def _hides_drift(z: Complex, velocity: Array, beta: float, floor: float) -> bool:

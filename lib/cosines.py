@@ -13,8 +13,6 @@ positive semidefinite with ones on its diagonal.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import numpy.typing as npt
 
@@ -28,9 +26,9 @@ from lib._checks import (
     require_positive,
     require_square,
 )
-from lib._sphere.flow import Field, solve
+from lib._sphere.flow import solve
 from lib._sphere.geometry import unit
-from lib._sphere.heads import IDENTITY, attend
+from lib._sphere.heads import IDENTITY, make_attention
 from lib._trajectory import Trajectory
 
 __all__ = ["cosine_drift", "merged_share", "post_norm_layers", "root", "simulate"]
@@ -104,7 +102,8 @@ def simulate(
     ValueError
         For a matrix that cannot be cosines of unit tokens, or too few steps.
     """
-    tokens, field = _root("cosines0", cosines0), _attention(beta, normalize)
+    tokens = _root("cosines0", cosines0)
+    field = make_attention(IDENTITY, beta, normalize, causal=False)
     found = solve(field, tokens, horizon, steps, save_every, "cosines0 and beta")
     return Trajectory(found.times, _gram(found.states))
 
@@ -145,7 +144,8 @@ def post_norm_layers(
     ValueError
         For a matrix that cannot be cosines of unit tokens, or counts below 1.
     """
-    tokens, part = _root("cosines0", cosines0), _attention(beta, normalize)
+    tokens = _root("cosines0", cosines0)
+    part = make_attention(IDENTITY, beta, normalize, causal=False)
     found = sphere.post_norm_layers(tokens, part, step, depth, save_every=save_every)
     return Trajectory(found.times, _gram(found.states))
 
@@ -199,17 +199,6 @@ def merged_share(cosines: npt.ArrayLike, gap: float) -> Array:
     # The diagonal is 1 but for rounding; a token is no pair.
     own = np.sum(np.diagonal(g, axis1=-2, axis2=-1) >= 1 - gap, axis=-1)
     return np.asarray((close - own) / (n * (n - 1)))[()]
-
-
-def _attention(beta: float, normalize: bool) -> Field:
-    """Attention without weights as a function of unit tokens."""
-    return partial(
-        attend,
-        heads=IDENTITY,
-        beta=require_number("beta", beta),
-        normalize=require_flag("normalize", normalize),
-        causal=False,
-    )
 
 
 def _root(name: str, cosines: npt.ArrayLike) -> Array:

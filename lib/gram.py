@@ -20,6 +20,7 @@ concatenated heads without output     not possible            m n²
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,7 @@ from lib._checks import (
     require_moderate,
 )
 from lib._layer import Layers, require_run
-from lib._trajectory import Trajectory
+from lib._trajectory import Trajectory, iterate
 from lib._wishart import bartlett, gram_root, product
 from lib.layers import ShapedLayer
 
@@ -104,19 +105,15 @@ def simulate(
     root = gram_root(gram, block[0].width)  # (m, k)
 
     def step(roots: Array) -> Array:
-        for one in block:
-            roots = one._gram_step(roots, rng)
-        return roots
+        return reduce(lambda roots, one: one._gram_step(roots, rng), block, roots)
 
     def kept(roots: Array) -> Array:
         return roots if factors else roots @ roots.swapaxes(-1, -2)
 
-    times, states = _run(
-        np.broadcast_to(root, (paths, *root.shape)), step, kept, depth, every
-    )
+    found = _run(root, step, kept, block[0].width, depth, paths, every)
     if not factors:
-        states[0] = gram  # without the rounding of its root
-    return Trajectory(times / block[0].width, states)
+        found.states[0] = gram  # without the rounding of its root
+    return found
 
 
 def random_scores(
@@ -192,9 +189,7 @@ def simulate_tokens(
     block = require_run(layer, depth, paths, rng, every)
 
     def step(x: Array) -> Array:
-        for one in block:
-            x = one._token_step(x, rng)
-        return x
+        return reduce(lambda x, one: one._token_step(x, rng), block, x)
 
     return _run_tokens(x0, block[0].width, step, depth, paths, every)
 
@@ -230,9 +225,7 @@ def dense_simulate(
     block = require_run(layer, depth, paths, rng, every)
 
     def step(x: Array) -> Array:
-        for one in block:
-            x = one._dense_step(x, rng)
-        return x
+        return reduce(lambda x, one: one._dense_step(x, rng), block, x)
 
     return _run_tokens(x0, block[0].width, step, depth, paths, every)
 
@@ -241,22 +234,19 @@ def _run(
     start: Array,
     step: Callable[[Array], Array],
     kept: Callable[[Array], Array],
+    width: int,
     depth: int,
+    paths: int,
     every: int,
-) -> tuple[Array, Array]:
-    """Layer numbers and states kept on the way."""
-    numbers, states, state = [0], [kept(start)], start
-    for number in range(1, depth + 1):
-        state = step(state)
-        if number % every == 0 or number == depth:
-            numbers.append(number)
-            states.append(kept(state))
-    stacked = np.stack(states)
-    if not np.isfinite(stacked).all():
+) -> Trajectory:
+    """Run paths that all start at ``start``, in times of layers over width."""
+    state = np.broadcast_to(start, (paths, *start.shape))
+    found = iterate(step, state, 1.0, depth, every, kept)
+    if not np.isfinite(found.states).all():
         raise ValueError(
             "gram0 or x0 is too large, or depth: the tokens left the float range"
         )
-    return np.array(numbers, dtype=np.float64), stacked
+    return Trajectory(found.times / width, found.states)
 
 
 def _run_tokens(
@@ -275,7 +265,4 @@ def _run_tokens(
     def kept(x: Array) -> Array:
         return x @ x.swapaxes(-1, -2) / width
 
-    times, states = _run(
-        np.broadcast_to(x, (paths, *x.shape)), step, kept, depth, every
-    )
-    return Trajectory(times / width, states)
+    return _run(x, step, kept, width, depth, paths, every)

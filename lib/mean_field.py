@@ -32,8 +32,7 @@ from lib._circle.series import (
     circle_points,
     fourier_values,
 )
-from lib._sphere.flow import saved_times
-from lib._trajectory import Trajectory
+from lib._trajectory import Trajectory, iterate, step_length
 
 __all__ = ["density_moments", "quantile_tokens", "simulate"]
 
@@ -182,8 +181,7 @@ def simulate(
     f = as_density("density0", density0)
     if f.ndim != 1 or f.size < 8:
         raise ValueError(f"density0 must be a list of at least 8, got shape {f.shape}")
-    h = require_positive("horizon", horizon) / require_count("steps", steps)
-    require_count("save_every", save_every)
+    h = step_length(horizon, steps, save_every)
     require_positive("tail", tail)
     if require_number("noise", noise) < 0:
         raise ValueError(f"noise must not be negative, got {noise!r}")
@@ -193,8 +191,9 @@ def simulate(
         damping = np.exp(-h / 2 * (noise * np.arange(cut + 1.0) ** 2))
     c, left_out = np.split(np.fft.rfft(f) / n, [cut + 1])
     _require_tail(left_out, tail, n, 0.0)
-    saved = [f]
-    for number in range(1, steps + 1):
+
+    def step(state: tuple[int, Complex]) -> tuple[int, Complex]:
+        number, c = state
         k1, speed = slope(c)
         if h * cut * speed > _STABLE:
             raise ValueError(
@@ -205,10 +204,14 @@ def simulate(
         k3, _ = slope(damping * c + h / 2 * k2)
         k4, _ = slope(damping * (damping * c + h * k3))
         c = damping * (damping * (c + h / 6 * k1) + h / 3 * (k2 + k3)) + h / 6 * k4
-        _require_tail(c[-max(1, cut // 10) :], tail, n, number * h)
-        if number % save_every == 0 or number == steps:
-            saved.append(np.fft.irfft(c * n, n))
-    return Trajectory(saved_times(h, steps, save_every), np.stack(saved))
+        _require_tail(c[-max(1, cut // 10) :], tail, n, (number + 1) * h)
+        return number + 1, c
+
+    found = iterate(
+        step, (0, c), h, steps, save_every, lambda state: np.fft.irfft(state[1] * n, n)
+    )
+    found.states[0] = f  # with the modes that are left out
+    return found
 
 
 def _require_tail(modes: Complex, tail: float, n: int, time: float) -> None:
@@ -221,7 +224,7 @@ def _require_tail(modes: Complex, tail: float, n: int, time: float) -> None:
 
 
 def _transport(
-    kernel: Kernel, n: int, cut: int, own: bool
+    kernel: Kernel, n: int, cut: int, normalize: bool
 ) -> Callable[[Complex], tuple[Complex, float]]:
     """The function from moments to their rate of change and the largest speed."""
     most = min(cut, kernel.harmonics) + 1
@@ -234,7 +237,7 @@ def _transport(
     def rate(c: Complex) -> tuple[Complex, float]:
         density = np.fft.irfft(c * n, n)
         velocity = np.fft.irfft(1j * slope * c * n, n)
-        if own:
+        if normalize:
             z = np.fft.irfft(value * c * n, n)
             if not (np.abs(density) * FLOOR < _FLUX_ERROR * z).all():
                 raise ValueError(

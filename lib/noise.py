@@ -19,12 +19,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import require_count, require_flag, require_generator, require_positive
-from lib._circle.series import Kernel, as_angles, circle_points
+from lib._checks import Array, require_generator, require_positive
+from lib._circle.series import angular_velocity, as_angles
 from lib._noise.critical import critical_noise, free_energy, tricritical_beta
 from lib._noise.stationary import ordered_state, stationary_density, transition_noise
-from lib._sphere.flow import saved_times
-from lib._trajectory import Trajectory
+from lib._trajectory import Trajectory, iterate, step_length
 
 __all__ = [
     "critical_noise", "free_energy", "langevin", "ordered_state", "stationary_density",
@@ -74,10 +73,9 @@ def langevin(
         negative β, 1/(1 + \|β\|).
     """
     angles = as_angles("theta0", theta0)
-    h = require_positive("horizon", horizon) / require_count("steps", steps)
-    require_count("save_every", save_every)
+    h = step_length(horizon, steps, save_every)
     require_generator("rng", rng)
-    kernel, own = Kernel(beta), require_flag("normalize", normalize)
+    velocity = angular_velocity(beta, normalize)
     fastest = 1 + max(0.0, -beta)
     if h * fastest > 1:
         raise ValueError(
@@ -87,14 +85,11 @@ def langevin(
     scale = np.sqrt(2 * require_positive("noise", noise)) * np.sqrt(h)
     if scale > 1e100:
         raise ValueError(f"noise={noise!r} is too large for angles")
-    x = angles.reshape(-1, angles.shape[-1])
-    saved = [x]
-    for number in range(1, steps + 1):
+
+    def step(x: Array) -> Array:
         kick = scale * rng.standard_normal(x.shape)
-        v1 = kernel.velocity(circle_points(x), own)[0]
-        v2 = kernel.velocity(circle_points(x + h * v1 + kick), own)[0]
-        x = x + h / 2 * (v1 + v2) + kick
-        if number % save_every == 0 or number == steps:
-            saved.append(x)
-    states = np.stack(saved).reshape(-1, *angles.shape)
-    return Trajectory(saved_times(h, steps, save_every), states)
+        v1 = velocity(x)
+        v2 = velocity(x + h * v1 + kick)
+        return np.asarray(x + h / 2 * (v1 + v2) + kick)
+
+    return iterate(step, angles, h, steps, save_every)

@@ -19,22 +19,16 @@ e^{|\beta|} t`, in which its field is :math:`e^{-|\beta|} \mathcal X^{\mathrm u}
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy.typing as npt
 
-from lib._checks import Array, as_float, require_flag, require_number
+from lib._checks import Array, as_float
 from lib._sphere.coalescence import Coalescence, coalesce
 from lib._sphere.energy import dissipation, interaction_energy, partition_function
-from lib._sphere.equiangular import (
-    attention_cosine,
-    equiangular_field,
-    equiangular_gap,
-    equiangular_time,
-)
+from lib._sphere.equiangular import attention_cosine, equiangular_field, equiangular_gap
+from lib._sphere.equiangular_time import equiangular_time
 from lib._sphere.flow import flow, solve
 from lib._sphere.geometry import project, require_unit, tangent
-from lib._sphere.heads import attend, make_heads
+from lib._sphere.heads import make_attention, make_heads
 from lib._sphere.hemisphere import hemisphere_pole, hemisphere_probability
 from lib._sphere.layers import post_norm_layers, pre_norm_layers
 from lib._sphere.perceptron import perceptron_output
@@ -96,13 +90,7 @@ def attention_output(
     """
     x = require_unit("x", x)
     heads = make_heads(query, key, value, x.shape[-1])
-    return attend(
-        x,
-        heads,
-        require_number("beta", beta),
-        normalize=require_flag("normalize", normalize),
-        causal=require_flag("causal", causal),
-    )
+    return make_attention(heads, beta, normalize, causal)(x)
 
 
 def attention_field(
@@ -188,13 +176,8 @@ def simulate(
         As :func:`attention_output`, and for too few steps, with a suggestion.
     """
     x0 = require_unit("x0", x0)
-    field = partial(
-        attend,
-        heads=make_heads(query, key, value, x0.shape[-1]),
-        beta=require_number("beta", beta),
-        normalize=require_flag("normalize", normalize),
-        causal=require_flag("causal", causal),
-    )
+    heads = make_heads(query, key, value, x0.shape[-1])
+    field = make_attention(heads, beta, normalize, causal)
     weighted = not (query is None and key is None and value is None)
     names = "x0, beta, query, key and value" if weighted else "x0 and beta"
     return solve(field, x0, horizon, steps, save_every, names)

@@ -5,9 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from lib import sphere
-from lib._sphere.equiangular import equiangular_time
 from lib.circle import points
-from lib.sphere import coalesce
+from lib.sphere import coalesce, equiangular_time
 
 THETA = np.random.default_rng(3).uniform(0, 2 * np.pi, 40)
 X = points(THETA)

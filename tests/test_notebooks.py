@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from tools import notebooks
-from tools.notebooks import ROOT, PipelineError, read_text, stale, texts
+from tools.notebooks import ROOT, PipelineError, read_text, run_main, stale, texts
 
 PAIRS = texts()
 VERDICT = re.compile(r"^(HOLDS|REFUTED): ")
@@ -166,6 +166,26 @@ def test_two_notebooks_with_one_name(book):
     write(book, "1"), write(book, "2", folder="chapters/reference")
     with pytest.raises(PipelineError, match="two notebooks are named 'one'.*reference"):
         notebooks.main([], book)
+
+
+def test_commands_end_in_one_sentence():
+    def failing():
+        raise PipelineError("one.md is wrong")
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit, match="^error: one.md is wrong$"):
+        run_main(failing)
+    with pytest.raises(PipelineError):
+        run_main(failing, foreseen=OSError)
+    with pytest.raises(SystemExit, match="^error: interrupted; all was kept$"):
+        run_main(interrupted, "all was kept")
+    with pytest.raises(KeyboardInterrupt):
+        run_main(interrupted)
+    with pytest.raises(SystemExit) as ended:
+        run_main(lambda: 1)
+    assert ended.value.code == 1
 
 
 def test_interrupted_run_leaves_the_old_notebook(book):

@@ -21,6 +21,7 @@ import platform
 import resource
 import sys
 from collections import Counter
+from collections.abc import Callable
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -43,6 +44,25 @@ METADATA = {
 
 class PipelineError(RuntimeError):
     """What is wrong, naming the file."""
+
+
+def run_main(
+    main: Callable[[], object],
+    kept: str | None = None,
+    foreseen: type[Exception] = PipelineError,
+) -> None:
+    """Call ``main``; exit with one sentence after an error that was ``foreseen``.
+
+    So too after an interruption, where ``kept`` says what that has left intact.
+    """
+    try:
+        sys.exit(main())
+    except foreseen as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        if kept is None:
+            raise
+        sys.exit(f"error: interrupted; {kept}")
 
 
 def _sha(content: bytes) -> str:
@@ -213,9 +233,4 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PipelineError as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        sys.exit("error: interrupted; no notebook was left half-written")
+    run_main(main, "no notebook was left half-written")

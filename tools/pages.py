@@ -46,14 +46,20 @@ class Page(SphinxDirective):
         """The statement of a verdict, by its number."""
         if row.statement is None:
             return nodes.Text("—")
+        return self.cross_reference(row.statement, "prf", "ref", row.statement, False)
+
+    def cross_reference(
+        self, text: str, domain: str, role: str, target: str, explicit: bool = True
+    ) -> nodes.Node:
+        """What Sphinx resolves to a link; it keeps ``text`` if that is explicit."""
         return addnodes.pending_xref(
             "",
-            nodes.inline(text=row.statement),
-            refdomain="prf",
-            reftype="ref",
-            reftarget=row.statement,
+            nodes.inline(text=text),
+            refdomain=domain,
+            reftype=role,
+            reftarget=target,
             refdoc=self.env.docname,
-            refexplicit=False,
+            refexplicit=explicit,
             refwarn=True,
         )
 

@@ -13,7 +13,6 @@ import html
 import io
 import json
 import posixpath
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from pypdf import PdfReader
 
 from tools.bind import Heading, Page, all_places, bound
 from tools.browser import browser_path, launched
-from tools.notebooks import FACTS, ROOT, PipelineError, replace
+from tools.notebooks import FACTS, ROOT, PipelineError, replace, run_main
 from tools.serve import HTML, served, source_digest
 
 TARGET = Path("_build/attention-in-the-limit.pdf")
@@ -205,9 +204,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PipelineError as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        sys.exit("error: interrupted; no document was left half-written")
+    run_main(main, "no document was left half-written")

@@ -13,7 +13,6 @@ import ast
 import io
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -21,7 +20,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from tools.notebooks import ROOT, PipelineError, replace, texts, today
+from tools.notebooks import ROOT, PipelineError, replace, run_main, texts, today
 from tools.verdicts import code_of, page_name
 
 RESULTS = Path("chapters/reference/reseed.json")
@@ -176,7 +175,4 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except PipelineError as error:
-        sys.exit(f"error: {error}")
+    run_main(main)

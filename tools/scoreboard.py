@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import Any
 
 from docutils import nodes
-from sphinx import addnodes
 
 from tools.notebooks import ROOT
 from tools.pages import Page, table
@@ -72,16 +71,7 @@ class Scoreline(Page):
         record = self.read(RESEED)
         failing = sum(each["passed"] < each["runs"] for each in record["claims"])
         first, last = record["offsets"]
-        link = addnodes.pending_xref(
-            "",
-            nodes.inline(text="scoreboard"),
-            refdomain="std",
-            reftype="doc",
-            reftarget="/chapters/reference/scoreboard",
-            refdoc=self.env.docname,
-            refexplicit=True,
-            refwarn=True,
-        )
+        link = self.cross_reference("scoreboard", "std", "doc", f"/{SCOREBOARD}")
         text = (
             f"{len(self.rows)} such verdicts stand here: {words['HOLDS']} claims"
             f" hold, {words['REFUTED']} were meant to fail and do. Under"

@@ -25,7 +25,7 @@ import tornado.ioloop
 import tornado.web
 
 from tools.head import NOT_FOUND, base_path, public_address
-from tools.notebooks import ROOT, PipelineError, stale, texts
+from tools.notebooks import ROOT, PipelineError, run_main, stale, texts
 
 HTML = Path("_build/html")
 # What the site is made from: a change of any of these means a new build.
@@ -177,8 +177,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     try:
-        main()
-    except PipelineError as error:
-        sys.exit(f"error: {error}")
+        run_main(main)
     except KeyboardInterrupt:
         print("site: stopped")

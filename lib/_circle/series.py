@@ -7,7 +7,7 @@ products do the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import isqrt, prod
 
@@ -19,6 +19,7 @@ from lib._checks import (
     Array,
     as_float,
     require_finite,
+    require_flag,
     require_last_axis,
     require_number,
 )
@@ -206,11 +207,11 @@ class Kernel:
         """Moments c_k of each row, for the k that the kernel sees."""
         return np.asarray(fourier_sums(z, self.harmonics) / z.shape[1])
 
-    def velocity(self, z: Complex, own: bool) -> tuple[Array, Array]:
+    def velocity(self, z: Complex, normalize: bool) -> tuple[Array, Array]:
         """Velocities (systems, n), and their absolute error in each system."""
         c = self.moments(z)
         slope = 1j * self.slope * c
-        if not own:
+        if not normalize:
             return fourier_values(slope[:, None], z)[0], np.full(len(z), FLOOR)
         value, slope = fourier_values(np.stack([self.value * c, slope], axis=1), z)
         least = value.min(axis=1)
@@ -220,3 +221,14 @@ class Kernel:
                 " rounding; sphere.attention_field has no such limit"
             )
         return slope / value, FLOOR / least
+
+
+def angular_velocity(beta: float, normalize: bool) -> Callable[[Array], Array]:
+    """Velocities as a function of angles (..., n)."""
+    kernel, normalize = Kernel(beta), require_flag("normalize", normalize)
+
+    def velocity(theta: Array) -> Array:
+        z = circle_points(theta.reshape(-1, theta.shape[-1]))
+        return kernel.velocity(z, normalize)[0].reshape(theta.shape)
+
+    return velocity

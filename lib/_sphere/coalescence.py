@@ -29,10 +29,10 @@ from lib._checks import (
     require_positive,
     require_within,
 )
+from lib._sphere.equiangular_time import LOG_LARGEST_TIME
 from lib._sphere.geometry import require_unit, tangent, unit
 from lib._sphere.tokens import cluster_labels
 
-_LOG_LARGEST = float(np.log(np.finfo(np.float64).max))
 _BALANCED = 1e-12  # a total force this small next to its terms is an equilibrium
 
 
@@ -122,7 +122,7 @@ def coalesce(
             f"radius must be at least 1e-7 and below 0.1 and beta^(-1/2), got"
             f" {radius!r} at beta={beta!r}"
         )
-    own = require_flag("normalize", normalize)
+    normalize = require_flag("normalize", normalize)
     times, states, labels = [0.0], [x], [cluster_labels(x, 1e-300)]
     while True:
         x, masses, joined = _merged(states[-1], radius)
@@ -132,7 +132,7 @@ def coalesce(
             labels.append(joined)
         if len(x) <= clusters:
             break
-        elapsed, path = _approach(x, masses, beta, own, radius, tolerance)
+        elapsed, path = _approach(x, masses, beta, normalize, radius, tolerance)
         times.extend(times[-1] + elapsed)
         states.extend(path[:, joined])
         labels.extend([joined] * len(path))
@@ -155,12 +155,17 @@ def _merged(x: Array, radius: float) -> tuple[Array, Array, npt.NDArray[np.int64
 
 
 def _approach(
-    x: Array, masses: Array, beta: float, own: bool, radius: float, tolerance: float
+    x: Array,
+    masses: Array,
+    beta: float,
+    normalize: bool,
+    radius: float,
+    tolerance: float,
 ) -> tuple[Array, Array]:
     """Times (k,) and positions (k, c, d) of clusters until two of them touch."""
     from scipy.integrate import solve_ivp
 
-    velocity = partial(_velocity, masses=masses, beta=beta, own=own)
+    velocity = partial(_velocity, masses=masses, beta=beta, normalize=normalize)
     start, log_start = velocity(x)
     rate = np.sqrt(np.sum(start**2))
 
@@ -184,7 +189,7 @@ def _approach(
         raise ValueError(f"x0 does not coalesce at beta={beta!r}: {found.message}")
     units = found.y[-1, 1:]
     log_times = np.log(units) - np.log(rate) - log_start
-    if log_times[-1] > _LOG_LARGEST:
+    if log_times[-1] > LOG_LARGEST_TIME:
         raise OverflowError(
             f"the time of the next merging at beta={beta!r} exceeds the largest float;"
             f" its logarithm is {log_times[-1]:.12g}"
@@ -193,7 +198,9 @@ def _approach(
     return np.exp(log_times), unit(path)
 
 
-def _velocity(x: Array, masses: Array, beta: float, own: bool) -> tuple[Array, float]:
+def _velocity(
+    x: Array, masses: Array, beta: float, normalize: bool
+) -> tuple[Array, float]:
     """Velocities of the clusters over a factor, and its logarithm."""
     exponents = beta * (-_squares(x) / 2)  # β(<x, y> − 1), −∞ on the diagonal
     top = float(exponents.max())
@@ -201,7 +208,7 @@ def _velocity(x: Array, masses: Array, beta: float, own: bool) -> tuple[Array, f
     force = tangent(x, pull @ x)
     if np.abs(force).max() < _BALANCED * pull.sum(axis=1).max():
         raise ValueError(f"x0 leads {len(x)} clusters into an equilibrium")
-    if own:
+    if normalize:
         force = force / (masses + np.exp(top) * pull.sum(axis=1))[:, None]
     return force, top
 

@@ -115,10 +115,10 @@ def dissipation(
     """
     x, beta = _checked(x, beta)
     require_flag("shifted", shifted)
-    own = require_flag("normalize", normalize)
-    field = tangent(x, attend(x, IDENTITY, beta, normalize=own, causal=False))
+    require_flag("normalize", normalize)
+    field = tangent(x, attend(x, IDENTITY, beta, normalize=normalize, causal=False))
     squares = np.sum(field * field, axis=-1)  # (..., n)
-    if own:
+    if normalize:
         return _mean_exp(log_partition(x, beta), squares, beta, shifted)
     # e^{−|β|} ∫|X^u|² is e^{|β|} times the mean square of the field in time s.
     return _mean_exp(np.full(squares.shape, abs(beta)), squares, beta, shifted)

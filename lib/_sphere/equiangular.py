@@ -25,10 +25,8 @@ from lib._checks import (
     require_flag,
     require_number,
 )
-from lib._sphere.exponential_integrals import log_quotient, scaled_integral
 
-_LOG_LARGEST = float(np.log(np.finfo(np.float64).max))
-_LARGEST_N = 2**53
+LARGEST_N = 2**53
 
 
 def equiangular_field(
@@ -57,7 +55,7 @@ def equiangular_field(
     ValueError
         For a cosine that n tokens cannot have in common.
     """
-    n = require_count("n", n, least=2, most=_LARGEST_N)
+    n = require_count("n", n, least=2, most=LARGEST_N)
     cosine = _require_cosine("cosine", cosine, n)
     b = require_number("beta", beta)
     geometry = 2 * (1 - cosine) * ((n - 1) * cosine + 1)
@@ -106,9 +104,9 @@ def equiangular_gap(
     """
     from scipy.integrate import solve_ivp
 
-    n = require_count("n", n, least=2, most=_LARGEST_N)
-    start = _require_start(cosine0, n)
-    b, own = require_number("beta", beta), require_flag("normalize", normalize)
+    n = require_count("n", n, least=2, most=LARGEST_N)
+    start = require_start(cosine0, n)
+    b, normalize = require_number("beta", beta), require_flag("normalize", normalize)
     t = require_finite("times", as_float("times", times))
     if t.ndim != 1 or t.size == 0 or t[0] < 0 or (t[1:] <= t[:-1]).any():
         raise ValueError(f"times must be an increasing list from 0 on, got {t}")
@@ -120,7 +118,7 @@ def equiangular_gap(
         return n * np.where(u > 0, small / (1 + (n - 1) * small), 1 / (small + n - 1))
 
     def slope(_: float, u: Array) -> Array:
-        if own:
+        if normalize:
             return 2 * n * _share(b, gap(u), n)
         return np.asarray(2 * np.exp(b * (1 - gap(u)) - abs(b)))
 
@@ -131,81 +129,6 @@ def equiangular_gap(
     if not solution.success:
         raise ValueError(f"times or beta={b!r} cannot be solved: {solution.message}")
     return gap(solution.y[0])
-
-
-def equiangular_time(
-    n: int,
-    beta: npt.ArrayLike,
-    gap: float,
-    normalize: bool = True,
-    *,
-    cosine0: float = 0.0,
-) -> Array:
-    r"""Time in which n equiangular tokens reach the cosine 1 − ``gap``.
-
-    With :math:`a = n - 1`, :math:`\delta` = ``gap`` and :math:`g = 1 - \rho(0)`,
-
-    .. math:: t_* = \frac a{2n} \log\frac{g (n - a\delta)}{\delta (n - a g)}
-              + \frac{D}{2n}, \qquad s_* = \frac D2,
-
-    .. math:: D = \operatorname{Ei}(\beta g) - \operatorname{Ei}(\beta\delta)
-              + e^{\beta n/a} \big[\operatorname E_1(\beta(\tfrac na - g))
-              - \operatorname E_1(\beta(\tfrac na - \delta))\big] ,
-
-    from :math:`\int_\delta^g e^{\beta v} (\tfrac1v + \tfrac a{n - av})\,\mathrm dv`.
-    The exponential integrals are evaluated with their factor :math:`e^{\pm x}` taken
-    out, so that nothing overflows before the result does.
-
-    Parameters
-    ----------
-    n : int
-        Number of tokens, at least 2.
-    beta : float or array_like
-        Inverse temperature β ≥ 0.
-    gap : float
-        :math:`0 < \delta < 1`, below one minus ``cosine0``.
-    normalize : bool
-        False for the unnormalized model in its time :math:`s = e^{\beta} t`.
-    cosine0 : float
-        Cosine at time 0; orthonormal tokens by default. With n = 2 it gives the time in
-        which two equal clusters merge.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of ``beta``.
-
-    Raises
-    ------
-    ValueError
-        For a β below 0, a gap outside of its range, or a start without gap.
-    OverflowError
-        For times beyond the float range; the message gives the logarithm.
-    """
-    n = require_count("n", n, least=2, most=_LARGEST_N)
-    start = _require_start(cosine0, n)
-    delta = require_number("gap", gap)
-    if not 0 < delta < min(1, 1 - start):
-        raise ValueError(
-            f"gap must lie between 0 and 1 and below 1 - cosine0, got {gap!r}"
-        )
-    b = require_finite("beta", as_float("beta", beta))
-    if b.size and b.min() < 0:
-        raise ValueError(f"beta must not be negative, got {b.min():.6g}")
-    g, a = 1 - start, n - 1
-    rest = (1 + a * start) / a  # n/a − g, which may be far below the rounding of g
-    scaled = scaled_integral(b, delta, g, rest)  # D e^{−βg}
-    own = require_flag("normalize", normalize)
-    log_time = b * g + np.log(scaled) - np.log(2 * n if own else 2)
-    if b.size and log_time.max() > _LOG_LARGEST:
-        raise OverflowError(
-            f"the time at beta={b.flat[log_time.argmax()]:.6g} exceeds the largest"
-            f" float; its logarithm is {log_time.max():.12g}"
-        )
-    time = np.exp(log_time)
-    if own:
-        time = time + a / (2 * n) * log_quotient(delta, g, rest)
-    return np.asarray(time)[()]
 
 
 def attention_cosine(cosine: npt.ArrayLike, n: int, beta: float) -> Array:
@@ -238,7 +161,7 @@ def attention_cosine(cosine: npt.ArrayLike, n: int, beta: float) -> Array:
     ValueError
         For a cosine that n tokens cannot have in common, or outputs that are 0.
     """
-    n = require_count("n", n, least=2, most=_LARGEST_N)
+    n = require_count("n", n, least=2, most=LARGEST_N)
     rho = _require_cosine("cosine", cosine, n)
     b = require_number("beta", beta)
     contrast = 1 - n * _share(b, 1 - rho, n)  # p − q, where p + (n − 1) q = 1
@@ -260,7 +183,7 @@ def _require_cosine(name: str, cosine: npt.ArrayLike, n: int) -> Array:
     return np.asarray(np.clip(array, -1 / (n - 1), 1))
 
 
-def _require_start(cosine0: float, n: int) -> float:
+def require_start(cosine0: float, n: int) -> float:
     """Return a cosine that changes, between the two equilibria."""
     start = float(_require_cosine("cosine0", require_number("cosine0", cosine0), n))
     if start >= 1 or start <= -1 / (n - 1) or 1 + (n - 1) * start <= 0:

@@ -8,9 +8,9 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, as_float, require_count, require_finite, require_positive
+from lib._checks import Array, as_float, require_finite
 from lib._sphere.geometry import require_unit, tangent, unit
-from lib._trajectory import Trajectory
+from lib._trajectory import Trajectory, iterate, step_length
 
 Field = Callable[[Array], Array]
 
@@ -68,31 +68,30 @@ def solve(
 ) -> Trajectory:
     """The work of :func:`flow`; ``names`` are those of what makes the field."""
     x = unit(require_unit("x0", x0))
-    h = require_positive("horizon", horizon) / require_count("steps", steps)
-    require_count("save_every", save_every)
+    h = step_length(horizon, steps, save_every)
     check = StepCheck((-2, -1), steps, horizon, names)
 
     def slope(y: Array) -> Array:
         return tangent(y, vectors("field", field(y), y.shape))
 
-    saved = [x]
-    for number in range(1, steps + 1):
+    return iterate(runge_kutta(slope, h, check, unit), x, h, steps, save_every)
+
+
+def runge_kutta(
+    slope: Field, h: float, check: StepCheck, retract: Field = np.asarray
+) -> Field:
+    """The step of the classical method of order 4, with ``retract`` after each sum."""
+
+    def step(x: Array) -> Array:
         k1 = slope(x)
         check.speed(k1)
-        k2 = slope(unit(x + h / 2 * k1))
-        k3 = slope(unit(x + h / 2 * k2))
-        k4 = slope(unit(x + h * k3))
+        k2 = slope(retract(x + h / 2 * k1))
+        k3 = slope(retract(x + h / 2 * k2))
+        k4 = slope(retract(x + h * k3))
         check.stages(k1, k2, k3)
-        x = unit(x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
-        if number % save_every == 0 or number == steps:
-            saved.append(x)
-    return Trajectory(saved_times(h, steps, save_every), np.stack(saved))
+        return retract(x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
 
-
-def saved_times(h: float, steps: int, save_every: int) -> Array:
-    """Times of step 0, of every so many steps, and of the last."""
-    numbers = np.append(np.arange(0, steps, save_every), steps)
-    return np.asarray(h * numbers)
+    return step
 
 
 class StepCheck:

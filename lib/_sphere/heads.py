@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, as_float, require_finite
+from lib._checks import Array, as_float, require_finite, require_flag, require_number
 
 _BLOCK = 2**17  # scores held at once, 1 MB
 
@@ -74,6 +75,19 @@ def attend(
             " leaves the float range"
         )
     return np.asarray(out)
+
+
+def make_attention(
+    heads: list[Head], beta: float, normalize: bool, causal: bool
+) -> Callable[[Array], Array]:
+    """:func:`attend` as a function of the tokens, its other arguments checked."""
+    return partial(
+        attend,
+        heads=heads,
+        beta=require_number("beta", beta),
+        normalize=require_flag("normalize", normalize),
+        causal=require_flag("causal", causal),
+    )
 
 
 def log_partition(x: Array, beta: float) -> Array:

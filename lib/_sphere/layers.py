@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lib._checks import Array, as_float, require_count, require_finite, require_positive
-from lib._sphere.flow import Field, saved_times, vectors
+from lib._sphere.flow import Field, vectors
 from lib._sphere.geometry import require_unit, unit
-from lib._trajectory import Trajectory
+from lib._trajectory import Trajectory, iterate
 
 
 def post_norm_layers(
@@ -58,7 +58,7 @@ def post_norm_layers(
             x = unit(_sum(x, step, part(x)))
         return x
 
-    return _layers(unit(require_unit("x0", x0)), layer, step, depth, save_every)
+    return iterate(layer, unit(require_unit("x0", x0)), step, depth, save_every)
 
 
 def pre_norm_layers(
@@ -109,7 +109,7 @@ def pre_norm_layers(
             y = _sum(y, step, part(unit(y)))
         return y
 
-    return _layers(y0, layer, step, depth, save_every)
+    return iterate(layer, y0, step, depth, save_every)
 
 
 def _sum(x: Array, step: float, branch: npt.ArrayLike) -> Array:
@@ -133,14 +133,3 @@ def _require_parts(
     if not all(callable(part) for part in functions):
         raise ValueError(f"parts must be functions of the tokens, got {parts!r}")
     return list(functions)
-
-
-def _layers(
-    x: Array, layer: Field, step: float, depth: int, save_every: int
-) -> Trajectory:
-    saved = [x]
-    for number in range(1, depth + 1):
-        x = layer(x)
-        if number % save_every == 0 or number == depth:
-            saved.append(x)
-    return Trajectory(saved_times(step, depth, save_every), np.stack(saved))
