@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from lib._arrays import checked
 from lib._checks import Array, as_float
 from lib._sphere.coalescence import Coalescence, coalesce
 from lib._sphere.energy import dissipation, interaction_energy, partition_function
@@ -88,8 +89,8 @@ def attention_output(
         For tokens off the sphere, weights that do not fit them or each other, or
         results beyond the float range.
     """
-    x = require_unit("x", x)
-    heads = make_heads(query, key, value, x.shape[-1])
+    x = checked(require_unit, "x", x)
+    heads = make_heads(query, key, value, x)
     return make_attention(heads, beta, normalize, causal)(x)
 
 
@@ -129,7 +130,7 @@ def attention_field(
     output = attention_output(
         x, beta, normalize, query=query, key=key, value=value, causal=causal
     )
-    return tangent(as_float("x", x), output)
+    return tangent(checked(as_float, "x", x), output)
 
 
 def simulate(
@@ -175,8 +176,8 @@ def simulate(
     ValueError
         As :func:`attention_output`, and for too few steps, with a suggestion.
     """
-    x0 = require_unit("x0", x0)
-    heads = make_heads(query, key, value, x0.shape[-1])
+    x0 = checked(require_unit, "x0", x0)
+    heads = make_heads(query, key, value, x0)
     field = make_attention(heads, beta, normalize, causal)
     weighted = not (query is None and key is None and value is None)
     names = "x0, beta, query, key and value" if weighted else "x0 and beta"

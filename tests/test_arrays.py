@@ -1,0 +1,114 @@
+"""Arrays of other libraries: the same numbers as in numpy, where the arrays lie."""
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from lib import sphere
+
+RNG = np.random.default_rng(0)
+TOKENS = {
+    "one system": sphere.uniform_tokens(9, 3, rng=RNG),
+    "systems": sphere.uniform_tokens(5, 4, systems=3, rng=RNG),
+}
+WEIGHTS = ("query", "key", "value")
+
+
+def strict(device):
+    """Arrays that can do what the standard says, and nothing with another device's."""
+    place = array_api_strict.Device(device)
+    return lambda array: array_api_strict.asarray(array, device=place)
+
+
+def torch_on(device):
+    def make(array):
+        torch = pytest.importorskip("torch")
+        if device == "cuda" and not torch.cuda.is_available():
+            pytest.skip("no GPU")
+        return torch.asarray(array, device=device)
+
+    return make
+
+
+PLACES = {
+    "strict": strict("CPU_DEVICE"),
+    "strict elsewhere": strict("device1"),
+    "torch": torch_on("cpu"),
+    "torch on a GPU": torch_on("cuda"),
+}
+
+
+@pytest.fixture(params=PLACES)
+def there(request):
+    """A function that brings a numpy array to another library."""
+    return PLACES[request.param]
+
+
+def assert_same(found, wanted, like):
+    assert type(found) is type(like) and found.device == like.device
+    assert found.dtype == like.dtype
+    back = (
+        found.cpu().numpy()
+        if hasattr(found, "cpu")
+        else np.from_dlpack(found, device="cpu")
+    )
+    np.testing.assert_allclose(back, wanted, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("beta", [-1.5, 0.0, 2.0, 1e7])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("tokens", TOKENS)
+def test_field(there, beta, normalize, causal, tokens):
+    x = TOKENS[tokens]
+    like = there(x)
+    found = sphere.attention_field(like, beta, normalize, causal=causal)
+    assert_same(found, sphere.attention_field(x, beta, normalize, causal=causal), like)
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+def test_field_with_weights_of_numpy_or_beside_the_tokens(there, tokens):
+    x = TOKENS[tokens]
+    weights = {k: RNG.standard_normal((2, x.shape[-1], x.shape[-1])) for k in WEIGHTS}
+    wanted, like = sphere.attention_field(x, 2.0, **weights), there(x)
+    assert_same(sphere.attention_field(like, 2.0, **weights), wanted, like)
+    moved = {k: there(weight) for k, weight in weights.items()}
+    assert_same(sphere.attention_field(like, 2.0, **moved), wanted, like)
+
+
+def test_field_in_blocks(there, monkeypatch):
+    x = TOKENS["systems"]
+    wanted, like = sphere.attention_field(x, 2.0), there(x)
+    for size in (1, 5, 10, 25, 60):
+        monkeypatch.setattr("lib._sphere.heads._LARGE", size)
+        assert_same(sphere.attention_field(like, 2.0), wanted, like)
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+def test_flow(there, tokens):
+    x = TOKENS[tokens]
+    wanted, like = sphere.simulate(x, 2.0, 1.0, 8, save_every=3), there(x)
+    found = sphere.simulate(like, 2.0, 1.0, 8, save_every=3)
+    assert_same(found.states, wanted.states, like)
+    assert isinstance(found.times, np.ndarray) and (found.times == wanted.times).all()
+    found = sphere.flow(lambda y: sphere.attention_output(y, 2.0), like, 1.0, 8)
+    assert_same(found.states[-1, ...], wanted.states[-1], like)
+
+
+def test_errors_are_those_of_numpy(there):
+    x = TOKENS["one system"].copy()
+    with pytest.raises(ValueError, match="steps=1 is too small.* x0 and beta"):
+        sphere.simulate(there(x), 40.0, 9.0, 1)
+    large = 1e200 * np.eye(3)
+    with pytest.raises(ValueError, match="query, key or value is too large"):
+        sphere.attention_field(there(x), 2.0, query=1e200 * large, key=large)
+    with pytest.raises(ValueError, match="field must give vectors of shape"):
+        sphere.flow(lambda y: y[..., :2], there(x), 1.0, 8)
+    with pytest.raises(ValueError, match="field must be finite"):
+        sphere.flow(lambda y: y / 0.0 * y, there(x), 1.0, 8)
+    x[3] *= 2
+    with pytest.raises(ValueError, match=r"x must lie on .* x\[3\] has norm 2"):
+        sphere.attention_field(there(x), 2.0)
+    x[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"x must be finite, but x\[3, 1\] is nan"):
+        sphere.attention_field(there(x), 2.0)
