@@ -21,9 +21,12 @@ def namespace(x: Any) -> Any:
         return np
     if hasattr(x, "__array_namespace__"):
         return x.__array_namespace__()
-    # PyTorch follows the standard in this wrapper only.
-    from array_api_compat import array_namespace
-
+    try:  # PyTorch follows the standard in this wrapper only
+        from array_api_compat import array_namespace
+    except ImportError as error:
+        raise ImportError(
+            "arrays of PyTorch need array-api-compat: pip install array-api-compat"
+        ) from error
     return array_namespace(x)
 
 
@@ -54,6 +57,11 @@ def to_numpy(value: Any) -> Any:
     if hasattr(value, "cpu"):  # PyTorch
         return value.detach().cpu().numpy()
     return np.from_dlpack(value, device="cpu")
+
+
+def slices(count: int, size: int) -> list[slice]:
+    """The numbers below ``count``, so many at a time; none goes beyond the end."""
+    return [slice(i, min(i + size, count)) for i in range(0, count, size)]
 
 
 def _is_foreign(x: Any) -> bool:

@@ -15,6 +15,10 @@ are
 where :math:`\operatorname{Proj}_x y = y - \langle x, y\rangle x`. The unnormalized one
 moves at speeds up to :math:`e^{|\beta|}`; here it runs in the time :math:`s =
 e^{|\beta|} t`, in which its field is :math:`e^{-|\beta|} \mathcal X^{\mathrm u}`.
+
+:func:`attention_output`, :func:`attention_field`, :func:`simulate` and :func:`flow`
+take arrays of any library that follows the array API standard, as PyTorch's on a GPU,
+and give theirs, in float64.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lib._arrays import like, namespace, to_numpy
+from lib._arrays import like, namespace, slices, to_numpy
 from lib._checks import Array, as_float, require_finite, require_flag, require_number
 
 _BLOCK = 2**17  # scores held at once, 1 MB
@@ -167,12 +167,8 @@ def _in_blocks(function: Callable[[Array, slice], Array], x: Array) -> Array:
         return function(x, slice(0, n))
     flat = xp.reshape(x, (count, n, d))
     parts = [
-        xp.concat([function(part, r) for r in _slices(n, rows)], axis=-2)
-        for part in (flat[b, ...] for b in _slices(count, systems))
+        xp.concat([function(part, r) for r in slices(n, rows)], axis=-2)
+        for part in (flat[b, ...] for b in slices(count, systems))
     ]
     out: Array = xp.reshape(xp.concat(parts), (*batch, n, -1))
     return out
-
-
-def _slices(count: int, size: int) -> list[slice]:
-    return [slice(i, min(i + size, count)) for i in range(0, count, size)]
