@@ -17,8 +17,8 @@ The rows of π, divided by their weights, are attention: the kernel
 factors of i and of j alone, and so has the same plan.
 
 All but :func:`gibbs_kernel` take arrays of any library that follows the array API
-standard, as PyTorch's on a GPU, and give theirs, in float64. The kernel is then not
-stored but computed again for each product.
+standard, as PyTorch's on a GPU, and give theirs, in float64 and without gradients. The
+kernel is then not stored but computed again for each product.
 """
 
 from __future__ import annotations

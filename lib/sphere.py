@@ -18,7 +18,7 @@ e^{|\beta|} t`, in which its field is :math:`e^{-|\beta|} \mathcal X^{\mathrm u}
 
 :func:`attention_output`, :func:`attention_field`, :func:`simulate` and :func:`flow`
 take arrays of any library that follows the array API standard, as PyTorch's on a GPU,
-and give theirs, in float64.
+and give theirs, in float64 and without gradients.
 """
 
 from __future__ import annotations

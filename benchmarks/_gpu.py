@@ -1,4 +1,4 @@
-"""Tokens on a GPU beside the same calls on the processor: ``python -m benchmarks.gpu``.
+"""Tokens on a GPU beside the same calls on the processor: ``python -m benchmarks._gpu``.
 
 Prints one JSON object: the machine, and for each size the seconds of a call on the GPU
 and, where that takes a minute at most, in numpy. It needs PyTorch with a GPU and
@@ -19,14 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Row
 from lib import sinkhorn, sphere
 
 SIZES, REPEATS = (10_000, 30_000, 100_000), 3
 PATIENCE = 60.0  # seconds that a call in numpy may take, by what a smaller size took
 D, BETA, EPS, STEPS = 64, 4.0, 0.1, 10
-
-ROWS: list[Row] = []  # of `make bench`, which runs where there is no GPU
 
 CALLS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     f"attention field, d = {D}": (D, lambda x: sphere.attention_field(x, BETA)),
