@@ -1,4 +1,4 @@
-"""Tokens on a GPU beside the same calls on the processor: ``python -m benchmarks._gpu``.
+"""Tokens on a GPU beside the same calls in numpy: ``python -m benchmarks._gpu``.
 
 Prints one JSON object: the machine, and for each size the seconds of a call on the GPU
 and, where that takes a minute at most, in numpy. It needs PyTorch with a GPU and
