@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from lib._arrays import namespace
 from lib._checks import Array, as_float, require_finite
 
 
@@ -61,16 +62,18 @@ def project(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
 
 def unit(y: Array) -> Array:
     """Rows divided by their lengths."""
+    xp = namespace(y)
     with np.errstate(over="ignore"):
-        length = np.sqrt(np.sum(y * y, axis=-1, keepdims=True))
-    if not (length.all() and np.isfinite(length).all()):  # squares left the range
-        largest = np.max(np.abs(y), axis=-1, keepdims=True)
-        if not largest.all():
+        length: Array = xp.sqrt(xp.sum(y * y, axis=-1, keepdims=True))
+    if not xp.all((length > 0) & xp.isfinite(length)):  # squares left the range
+        largest: Array = xp.max(xp.abs(y), axis=-1, keepdims=True)
+        if not xp.all(largest > 0):
             raise ValueError("parts or x0 make a token 0, which has no direction")
         return unit(y / largest)
-    return np.asarray(y / length)
+    return y / length
 
 
 def tangent(x: Array, y: Array) -> Array:
     """Projection of y on the tangent spaces at unit vectors x, unchecked."""
-    return np.asarray(y - np.sum(x * y, axis=-1, keepdims=True) * x)
+    along: Array = namespace(x).sum(x * y, axis=-1, keepdims=True)
+    return y - along * x

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
+from math import prod
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from lib._arrays import like, namespace, slices, to_numpy
 from lib._checks import Array, as_float, require_finite, require_flag, require_number
 
 _BLOCK = 2**17  # scores held at once, 1 MB
+_LARGE = 2**26  # the same on a GPU, whose cores all need work, 0.5 GB
 
 # Up to here the diagonal is the maximum of a row of scores but for rounding, since
 # β(|x_j|² − 1) is below 0.1 for tokens within 1e-8 of the sphere.
@@ -33,11 +37,15 @@ def make_heads(
     query: npt.ArrayLike | None,
     key: npt.ArrayLike | None,
     value: npt.ArrayLike | None,
-    d: int,
+    x: Array,
 ) -> list[Head]:
-    """Check weights, each (k, d), or (H, k, d) for H heads, and part them by head."""
+    """Check weights, each (k, d), or (H, k, d) for H heads, and part them by head.
+
+    They go where the tokens x are.
+    """
+    d = x.shape[-1]
     given = {
-        name: _stack(name, weights, d)
+        name: like(x, _stack(name, to_numpy(weights), d))
         for name, weights in (("query", query), ("key", key), ("value", value))
         if weights is not None
     }
@@ -54,8 +62,10 @@ def make_heads(
     if "value" in sizes and sizes["value"][1] != d:
         raise ValueError(f"value must be {d} by {d}, got shape {sizes['value'][1:]}")
     heads = next(iter(sizes.values()))[0]
-    stacks = [given.get(name, [None] * heads) for name in Head._fields]
-    return [Head(*weights) for weights in zip(*stacks, strict=True)]
+    return [
+        Head(*(given[name][a, ...] if name in given else None for name in Head._fields))
+        for a in range(heads)
+    ]
 
 
 def attend(
@@ -65,16 +75,17 @@ def attend(
 
     Unnormalized weights are e^(score − |β|) over the number of tokens seen.
     """
+    xp = namespace(x)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = sum(
-            (_head(x, head, beta, normalize, causal) for head in heads), np.zeros(())
+        out: Array = reduce(
+            add, (_head(x, head, beta, normalize, causal) for head in heads)
         )
-    if not np.isfinite(out).all():
+    if not xp.all(xp.isfinite(out)):
         raise ValueError(
             f"query, key or value is too large for x at beta={beta!r}: attention"
             " leaves the float range"
         )
-    return np.asarray(out)
+    return out
 
 
 def make_attention(
@@ -113,6 +124,7 @@ def _stack(name: str, weights: npt.ArrayLike, d: int) -> Array:
 
 
 def _head(x: Array, head: Head, beta: float, normalize: bool, causal: bool) -> Array:
+    xp = namespace(x)
     plain = head.query is None and head.key is None
     diagonal = plain and not causal and 0 <= beta <= _DIAGONAL_IS_LARGEST
 
@@ -122,17 +134,18 @@ def _head(x: Array, head: Head, beta: float, normalize: bool, causal: bool) -> A
         if head.key is not None:  # <q, W^K x> = <(W^K)ᵀq, x>
             queries = queries @ head.key
         scores = beta * (queries @ part.mT)  # (..., r, n)
-        seen = np.full((1, 1), float(n))
+        seen: float | Array = float(n)
         if causal:
-            token = np.arange(float(n))
-            scores = np.where(token <= token[r, None], scores, -np.inf)
+            token = like(x, np.arange(float(n)))
+            scores = xp.where(token <= token[r, None], scores, -np.inf)
             seen = token[r, None] + 1
         if normalize and not diagonal:
-            weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+            weights = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
         else:
-            weights = np.exp(scores - abs(beta))
-        total = np.sum(weights, axis=-1, keepdims=True) if normalize else seen
-        return np.asarray(weights @ part / total)
+            weights = xp.exp(scores - abs(beta))
+        total = xp.sum(weights, axis=-1, keepdims=True) if normalize else seen
+        mean: Array = weights @ part / total
+        return mean
 
     return _times(_in_blocks(rows, x), head.value)
 
@@ -146,16 +159,16 @@ def _in_blocks(function: Callable[[Array, slice], Array], x: Array) -> Array:
 
     It takes systems (b, n, d) and the slice of rows to answer for.
     """
-    *batch, n, d = x.shape
-    systems, rows = max(1, _BLOCK // n**2), max(1, _BLOCK // n)
-    flat = x.reshape(-1, n, d)
-    if len(flat) <= systems and n <= rows:
+    xp, (*batch, n, d) = namespace(x), x.shape
+    block = _BLOCK if xp is np else _LARGE
+    systems, rows = max(1, block // n**2), max(1, block // n)
+    count = prod(batch)
+    if count <= systems and n <= rows:
         return function(x, slice(0, n))
+    flat = xp.reshape(x, (count, n, d))
     parts = [
-        np.concatenate(
-            [function(part, slice(r, r + rows)) for r in range(0, n, rows)], axis=-2
-        )
-        for part in (flat[b : b + systems] for b in range(0, len(flat), systems))
+        xp.concat([function(part, r) for r in slices(n, rows)], axis=-2)
+        for part in (flat[b, ...] for b in slices(count, systems))
     ]
-    out = np.concatenate(parts)
-    return out.reshape(*batch, n, out.shape[-1])
+    out: Array = xp.reshape(xp.concat(parts), (*batch, n, -1))
+    return out
