@@ -87,9 +87,11 @@ class Kernel {
 
   async restart() {
     this.restarting = true;
-    this.fail(`The kernel was restarted. ${KEPT}`, false);
+    this.fail("Restarting Python …", false);
     await ask(this.server, `api/kernels/${this.id}/restart`, { method: "POST" });
     this.restarting = false;
+    this.lost(`The kernel was restarted. ${KEPT}`, false);
+    return this;
   }
 
   stop() {
@@ -372,8 +374,13 @@ const buttons = {
   all: button("Run all", () => runTo(cells.at(-1))),
   stop: button("Stop", async () => (await kernel()).interrupt()),
   restart: button("Restart", async () => {
-    if (starting) await (await kernel()).restart();
-    else say("No kernel is running: a new one starts with the next cell.");
+    if (starting === null) say("No kernel is running: a new one starts with the next cell.");
+    // Whoever runs a cell meanwhile waits for the new kernel.
+    else {
+      starting = starting.then((python) => python.restart());
+      starting.catch(() => (starting = null));
+      await starting;
+    }
   }),
 };
 
