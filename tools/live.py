@@ -66,7 +66,7 @@ def settings(port: int, key: str) -> Config:
 
 def live_server(folder: Path, port: int, key: str) -> LiveServer:
     """The server, ready to start."""
-    # One thread for the linear algebra, and this book's package, in every kernel.
+    # Every kernel finds the package of this book before any other of that name.
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(path)
     server = LiveServer(config=settings(port, key))
