@@ -81,7 +81,16 @@ def test_help_lists_the_targets():
     out = subprocess.run(
         ["make", "help"], cwd=ROOT, capture_output=True, text=True
     ).stdout
-    for target in ("serve", "pdf", "test", "notebooks", "lab", "import", "lint"):
+    for target in (
+        "serve",
+        "pdf",
+        "test",
+        "notebooks",
+        "lab",
+        "live",
+        "import",
+        "lint",
+    ):
         assert f"make {target} " in out
 
 

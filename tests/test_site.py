@@ -18,6 +18,7 @@ from bs4 import BeautifulSoup
 from tools.browser import cold_visit
 from tools.finish import with_policy
 from tools.head import base_path, public_address
+from tools.live_page import SUFFIX
 from tools.notebooks import ROOT
 from tools.serve import HTML
 from tools.verdicts import used_in
@@ -44,9 +45,10 @@ const contrast = (one, two) => {
 
 
 def pages():
-    """Addresses of all pages of the built site, less the redirection at its root."""
+    """Addresses of the reading pages, less the redirection at the root of the site."""
     found = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
-    return sorted(p for p in found if p != "index.html" and "_static" not in p)
+    kept = (p for p in found if "_static" not in p and not p.endswith(SUFFIX))
+    return sorted(p for p in kept if p != "index.html")
 
 
 @cache

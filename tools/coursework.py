@@ -26,9 +26,11 @@ import numpy as np
 from nbformat import NotebookNode
 
 from lib.coursework import TERM
+from tools.launch import install_line, repository
 from tools.notebooks import (
     ROOT,
     SETS,
+    SETUP,
     PipelineError,
     read_text,
     replace,
@@ -46,9 +48,9 @@ README = """{title}
 Open {name}.ipynb in JupyterLab or another notebook program, and write your answers
 where "YOUR CODE HERE" and "YOUR ANSWER HERE" stand. Leave the other cells as they are.
 
-You need Python 3.11, 3.12 or 3.13 and
+You need Python 3.11, 3.12 or 3.13 and the package of the book:
 
-    pip install attention-in-the-limit
+    {install}
 
 Before you hand {name}.ipynb in, run all of it from the start in a new kernel.
 """
@@ -71,6 +73,8 @@ def term(seed: str) -> Iterator[None]:
 def tag(cell: NotebookNode) -> str:
     """The tag that says what a cell of a set is, '' for none."""
     (found,) = cell.metadata.get("tags", []) or [""]
+    if cell.id == SETUP:
+        return ""  # the first cell of every notebook
     if found and not TAG.fullmatch(found):
         raise PipelineError(f"a cell of a problem set has the unknown tag {found!r}")
     return found
@@ -185,13 +189,16 @@ def release(course: Path, name: str) -> Path:
     if not result["success"]:
         raise PipelineError(f"{name} could not be released:\n{result['log']}")
     notebook = course / "release" / name / f"{name}.ipynb"
-    title = nbformat.read(notebook, 4).cells[0].source.splitlines()[0].lstrip("# ")
+    first = next(c for c in nbformat.read(notebook, 4).cells if c.source[:2] == "# ")
+    title, install = first.source.splitlines()[0][2:], install_line(repository())
     archive = course / "students" / f"{name}.zip"
     archive.parent.mkdir(exist_ok=True)
     part = archive.with_name(archive.name + ".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
         file.write(notebook, f"{name}/{name}.ipynb")
-        file.writestr(f"{name}/README.txt", README.format(title=title, name=name))
+        file.writestr(
+            f"{name}/README.txt", README.format(title=title, name=name, install=install)
+        )
     os.replace(part, archive)
     return archive
 

@@ -109,8 +109,11 @@ def with_unique_ids(html: str) -> str:
     return re.sub(r' id="proof(-content)?"', "", html)
 
 
-def with_policy(html: str) -> str:
-    """Allow this page its own files and its own inline scripts, and nothing else."""
+def with_policy(html: str, *more: str) -> str:
+    """Allow this page its own files and its own inline scripts, and nothing else.
+
+    ``more`` are further directives, for a page that needs them.
+    """
     scripts = [
         body
         for attributes, body in SCRIPT.findall(html)
@@ -120,7 +123,7 @@ def with_policy(html: str) -> str:
     policy = (
         "default-src 'self'; base-uri 'self'; object-src 'none'; form-action 'self';"
         " img-src 'self' data:; style-src 'self' 'unsafe-inline';"
-        f" script-src 'self' {' '.join(hashes)}"
+        f" script-src 'self' {' '.join(hashes)}" + "".join(f"; {each}" for each in more)
     )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
     return re.sub(r"<head>", f"<head>\n    {meta}", html, count=1)

@@ -8,7 +8,6 @@ is absent.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from html import escape
 from typing import Any
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 
 from docutils import nodes
 
-from tools.notebooks import ROOT
+from tools.launch import project_url
 
 BOOK = "Attention in the Limit"
 LANDING = "chapters/index"
@@ -54,9 +53,7 @@ FORMULA = "\0"
 
 def public_address(pyproject: str | None = None) -> str | None:
     """Where the site stands, with a slash at its end; None while it stands nowhere."""
-    if pyproject is None:
-        pyproject = (ROOT / "pyproject.toml").read_text("utf-8")
-    address = tomllib.loads(pyproject)["project"].get("urls", {}).get("Homepage")
+    address = project_url("Homepage", pyproject)
     if address is None:
         return None
     parts = urlsplit(address)

@@ -30,13 +30,16 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.launch import ROOT, repository, setup_cell
+
 BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = "\nkernelspec:"
 KEY = "attention_limit"  # notebook metadata: {path: sha256} of all it was made from
+SETUP = "first-cell"  # id, and name among the digests, of the cell no text has
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -82,7 +85,11 @@ def texts(root: Path = ROOT, top: Path = BOOK) -> list[Path]:
 
 
 def read_text(path: Path) -> nbformat.NotebookNode:
-    """The notebook a text describes: no outputs, ids derived from the content."""
+    """The notebook a text describes: no outputs, ids derived from the content.
+
+    Before its first code stands a cell that pages and texts do not have. It says what
+    to do where the notebook is opened without the package.
+    """
     notebook = jupytext.read(path, fmt="md:myst")
     notebook.metadata = nbformat.from_dict(METADATA)
     seen: Counter[str] = Counter()
@@ -90,11 +97,19 @@ def read_text(path: Path) -> nbformat.NotebookNode:
         key = _sha(f"{cell.cell_type}\n{cell.source}".encode())[:8]
         cell.id = f"{key}-{seen[key]}"
         seen[key] += 1
+    code = (n for n, cell in enumerate(notebook.cells) if cell.cell_type == "code")
+    if (first := next(code, None)) is not None:
+        tags = {"tags": ["remove-cell"]}
+        setup = new_code_cell(setup_cell(repository()), id=SETUP, metadata=tags)
+        notebook.cells.insert(first, setup)
     return notebook
 
 
 def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
-    """sha256 of the text, of each ``lib`` module it imports, of style and lock."""
+    """sha256 of the text, of each ``lib`` module it imports, of style and lock.
+
+    The first cell is not of the text, and has a digest of its own.
+    """
     code = [c.source for c in read_text(path).cells if c.cell_type == "code"]
     pending = [path, root / "requirements.lock", *_imports("\n".join(code), root)]
     found: dict[str, str] = {}
@@ -108,6 +123,7 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
             pending += _imports(content.decode(), root)
         if file.stem == "figures":
             pending += (root / "lib").rglob("*.mplstyle")
+    found[SETUP] = _sha(setup_cell(repository()).encode())
     return dict(sorted(found.items()))
 
 
@@ -211,6 +227,7 @@ def as_text(notebook: nbformat.NotebookNode, path: Path) -> str:
     """The cells of a notebook as a text, under the front matter that ``path`` has."""
     front = path.read_text("utf-8").split("\n---\n")[0]
     notebook.metadata = jupytext.read(path, fmt="md:myst").metadata
+    notebook.cells = [cell for cell in notebook.cells if cell.get("id") != SETUP]
     cells = jupytext.writes(notebook, fmt="md:myst").split("\n---\n", 1)[1]
     return f"{front}\n---\n{cells}"
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import tornado.httpserver
 import tornado.ioloop
+import tornado.netutil
 import tornado.web
 
 from tools.head import NOT_FOUND, base_path, public_address
@@ -120,16 +121,23 @@ def application(folder: Path) -> tornado.web.Application:
     )
 
 
-async def serve(folder: Path, port: int) -> None:
+def require_free(port: int, target: str) -> None:
+    """Stop with one sentence when another program listens on the port."""
     try:
-        server = application(folder).listen(port, address="127.0.0.1")
+        for each in tornado.netutil.bind_sockets(port, "127.0.0.1"):
+            each.close()
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
         raise PipelineError(
-            f"port {port} is taken; choose another one, as in: make serve"
+            f"port {port} is taken; choose another one, as in: make {target}"
             f" PORT={port + 1}"
         ) from None
+
+
+async def serve(folder: Path, port: int) -> None:
+    require_free(port, "serve")
+    server = application(folder).listen(port, address="127.0.0.1")
     print(f"site: http://localhost:{port}/ (Ctrl-C stops it)", flush=True)
     try:
         await asyncio.Event().wait()

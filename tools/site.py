@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools import card, head, pages, scoreboard, teaching
+from tools import card, head, launch, live_page, pages, scoreboard, teaching
 from tools.finish import finish
+from tools.notebooks import ROOT, texts
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts", "input/tex/extensions", "a11y", "sre")
@@ -44,6 +45,7 @@ def configure(app: Any, config: Any) -> None:
         "navbar_persistent": [],  # the sidebar has the search field already
         "primary_sidebar_end": [],  # a place for advertisements
         "use_fullscreen_button": False,
+        **launch.theme_options(launch.repository()),
     }
     # Jupyter Book always loads sphinx_thebe, which puts a foreign script on each page.
     for name, listeners in app.events.listeners.items():
@@ -62,6 +64,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         folder, address = Path(app.outdir), app.env.limit_address
         finish(folder, head.base_path(address))
+        live_page.write_live_pages(folder, texts(), ROOT, launch.repository())
         publish(folder, app.env.found_docs, address)
 
 
@@ -81,6 +84,8 @@ def setup(app: Any) -> dict[str, bool]:
     # After the theme, which writes the colors of the code when the build is finished.
     app.connect("build-finished", finish_pages, priority=900)
     app.connect("builder-inited", read_address)
+    # After the theme, whose own buttons come with priority 501.
+    app.connect("html-page-context", live_page.add_button, priority=502)
     for each in (pages, scoreboard, head, teaching):
         each.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -34,7 +34,7 @@ def test_set_is_as_promised(name):
     assert 5 <= len(problems) <= 8
     worth = coursework.points(text)
     assert sum(int(p) for _, p in problems) == sum(worth.values()) == 50
-    opening = text.cells[0].source
+    opening = next(c.source for c in text.cells if c.source.startswith("# "))
     for word in ("**Goals.**", "**Before you start**", "**Time**", "**Points**"):
         assert word in opening
     assert "**Off limits**" in opening

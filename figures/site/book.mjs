@@ -85,7 +85,10 @@ const mount = (figure) => {
   show(); // a reload may have kept the sliders where they were
 };
 
-document.querySelectorAll(".book-explorer").forEach(mount);
+const mountAll = (place) => place.querySelectorAll(".book-explorer").forEach(mount);
+mountAll(document);
+// A live page says where new output stands.
+document.addEventListener("book:output", (event) => mountAll(event.target));
 document
   .querySelectorAll(".btn-download-pdf-button")
   .forEach((button) => button.addEventListener("click", () => window.print()));
