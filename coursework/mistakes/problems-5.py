@@ -1,0 +1,407 @@
+"""Typical wrong answers to set 5: why, which checks they lose, the code."""
+
+_CONSTANT = """
+def constant(V, sigma):
+    slope = sigma * np.sqrt({inside})
+    g = np.linspace(-12, 12, int(60 * max(slope, 10)))
+    weights = np.exp(-(g**2) / 2)
+    weights /= weights.sum()
+    w, rest = special.expit(slope * g), special.expit(-slope * g)
+    u = w**2 * V[0, 0] + 2 * w * rest * V[0, 1] + rest**2 * V[1, 1]
+    mean = weights @ u
+    return 3 * ({variance}) / mean**2
+"""
+
+_SCORES = """
+def scores(V, n, sigma, size, rng):
+    m = len(V)
+    values, vectors = np.linalg.eigh(V)
+    C = vectors * np.sqrt(np.maximum(values, 0))
+    {draw}
+    return sigma / np.sqrt(n) * C @ p @ C.T
+"""
+
+_GAP = """
+def gap(V, n, sigma, y, size, rng):
+    C = np.linalg.cholesky(V)
+
+    def u(t):
+        p = np.sqrt(t)[:, None] * g @ C.T
+        s = special.softmax(sigma * np.sqrt(V[0, 0]) * p, axis=1)
+        return ((s @ C) ** 2).sum(axis=1)
+
+    g, one = rng.standard_normal((size, len(V))), np.ones(size)
+    t, factor = rng.chisquare(n, (2, size)) / n
+    {lines}
+    return np.mean(special.ndtr(y / np.sqrt(finite)) - special.ndtr(y / np.sqrt(limit)))
+"""
+
+_BLIND = """
+def blind_width():
+    slope = blind_scale * np.sqrt(own_length * (own_length + other_length))
+    g = np.linspace(-12, 12, 4001)
+    weights = stats.norm.pdf(g) * (g[1] - g[0])
+    w = special.expit(slope * g)
+    u = w**2 * own_length + (1 - w) ** 2 * other_length
+    x = np.linspace(0, 6, 2001)[:, None] / np.sqrt(u)
+    score = special.ndtr(x) @ (weights * (g**4 - 6 * g**2 + 3) / 4)
+    value = ((3 * x - x**3) * stats.norm.pdf(x) / 4) @ weights
+    noise = np.sqrt(np.pi / 2) * np.log(2) / np.sqrt(counted)
+    return {result}
+"""
+
+_MIXING = """
+def mixing(y):
+    K, r = y.shape
+    sums = (y**2).sum(axis=1)
+    return sums.mean() / r, {variance}
+"""
+
+_WRITE = """
+def write(V, sigma):
+    program = Program()
+    tokens = {tokens}
+    m = len(tokens)
+    W_query, W_key, W_value, W_output = (program.matrix() for _ in range(4))
+    queries = [program.matmul(W_query, x) for x in tokens]
+    keys = [program.matmul(W_key, x) for x in tokens]
+    values = [program.matmul(W_output, program.matmul(W_value, x)) for x in tokens]
+
+    def mix(*args):
+        A = special.softmax({scale} * np.stack(args[:m]), axis=0)
+        return sum(A[j] * args[m + j] for j in range(m))
+
+    return program, [
+        program.nonlin(mix, *(program.dot(q, k) for k in keys), *values)
+        for q in queries
+    ]
+"""
+
+_BROKEN = """
+def broken(kind, V):
+    program = Program()
+    tokens = program.inputs(V)
+    if kind != "unbounded":
+        tokens = [program.nonlin(np.tanh, x, bounded=True) for x in tokens]
+    m = len(tokens)
+    W_query, W_value = program.matrix(), program.matrix()
+    W_key = W_query if kind == "tied" else program.matrix()
+    {change}
+    queries = [program.matmul(W_query, x) for x in tokens]
+    keys = [program.matmul(W_key, x) for x in tokens]
+    values = [program.matmul(W_output, program.matmul(W_value, x)) for x in tokens]
+
+    def mix(*args):
+        A = special.softmax(np.stack(args[:m]), axis=0)
+        return sum(A[j] * args[m + j] for j in range(m))
+
+    rows = [program.nonlin(mix, *(program.dot(q, k) for k in keys), *values)
+            for q in queries]
+    if kind == "stacked":
+        {stack}
+    return program
+"""
+
+_VARIANCES = """
+def variances():
+    g = np.linspace(-12, 12, 8001)
+    weights = stats.norm.pdf(g) * (g[1] - g[0])
+    w = special.expit(broken_scale * np.sqrt({slope}) * g)
+    mean = weights @ (w**2 * attending + (1 - w) ** 2 * attended)
+    return [{tied}, mean, mean, mean]
+"""
+
+MISTAKES = {
+    "constant": [
+        (
+            "forgets that the length of the query scales its scores",
+            ["constant-large", "constant-small"],
+            _CONSTANT.format(
+                inside="V[0, 0] + V[1, 1] - 2 * V[0, 1]",
+                variance="weights @ (u - mean) ** 2",
+            ),
+        ),
+        (
+            "subtracts the square of the mean, which cancels",
+            ["constant-small"],
+            _CONSTANT.format(
+                inside="V[0, 0] * (V[0, 0] + V[1, 1] - 2 * V[0, 1])",
+                variance="weights @ u**2 - mean**2",
+            ),
+        ),
+        (
+            "has Gauss-Hermite nodes that miss a steep logistic function",
+            ["constant-large"],
+            """
+def constant(V, sigma):
+    slope = sigma * np.sqrt(V[0, 0] * (V[0, 0] + V[1, 1] - 2 * V[0, 1]))
+    g, weights = np.polynomial.hermite_e.hermegauss(150)
+    weights /= weights.sum()
+    w, rest = special.expit(slope * g), special.expit(-slope * g)
+    u = w**2 * V[0, 0] + 2 * w * rest * V[0, 1] + rest**2 * V[1, 1]
+    mean = weights @ u
+    return 3 * (weights @ (u - mean) ** 2) / mean**2
+""",
+        ),
+    ],
+    "tail": [
+        (
+            "is 1 minus a number that rounds to 1",
+            ["tail-value"],
+            """
+def tail():
+    difference = first_length + second_length - 2 * inner_product
+    slope = far_scale * np.sqrt(first_length * difference)
+    g = np.linspace(-14, 14, 20_001)
+    weights = stats.norm.pdf(g) * (g[1] - g[0])
+    w = special.expit(slope * g)
+    u = w**2 * first_length + (1 - w) ** 2 * second_length
+    u += 2 * w * (1 - w) * inner_product
+    return max(1 - weights @ stats.norm.cdf(far / np.sqrt(u)), 0.0)
+""",
+        ),
+        (
+            "of the normal law with the largest variance",
+            ["tail-value"],
+            "def tail():\n    return stats.norm.sf(far / np.sqrt(second_length))\n",
+        ),
+    ],
+    "rate": [
+        (
+            "takes the length of the token of the row",
+            ["rate-random", "rate-flat"],
+            "def rate(V, H, sigma, i):\n    return 1 / (2 * V[i, i])\n",
+        ),
+        (
+            "forgets that scores can all be 0",
+            ["rate-flat"],
+            "def rate(V, H, sigma, i):\n    return 1 / (2 * V.diagonal().max())\n",
+        ),
+        (
+            "takes the heads to average the largest variance away",
+            ["rate-random", "rate-flat"],
+            "def rate(V, H, sigma, i):\n    return H / (2 * V.diagonal().max())\n",
+        ),
+    ],
+    "winners": [
+        (
+            "takes the scores of different tokens to be alike",
+            ["winners-random", "winners-line"],
+            "def winners(V):\n    return np.full(3, 1 / 3)\n",
+        ),
+        (
+            "takes the angles themselves: the sharp corner wins least",
+            ["winners-random", "winners-line"],
+            """
+def winners(V):
+    d = np.diag(V)
+    squares = d[:, None] + d - 2 * V
+    found = []
+    for j in range(3):
+        k, l = (j + 1) % 3, (j + 2) % 3
+        inner = (squares[j, k] + squares[j, l] - squares[k, l]) / 2
+        cosine = inner / np.sqrt(squares[j, k] * squares[j, l])
+        found.append(np.arccos(np.clip(cosine, -1, 1)) / np.pi)
+    return np.array(found)
+""",
+        ),
+        (
+            "counts draws, where an exact answer was asked for",
+            ["winners-random"],
+            """
+def winners(V):
+    values, vectors = np.linalg.eigh(V)
+    C = vectors * np.sqrt(np.where(values > 1e-9, values, 0))
+    g = np.random.default_rng(1).normal(size=(10_000, 3))
+    p = np.bincount((g @ C.T).argmax(axis=1), minlength=3) / 10_000
+    return np.where(p == 0, 0, 0.5) if (p == 0).any() else p
+""",
+        ),
+    ],
+    "heads": [
+        (
+            "takes the infinite width",
+            ["heads-fewest"],
+            """
+def heads(u, p, n, kappa):
+    mean = p @ u
+    return max(1, int(np.ceil(3 * (p @ (u - mean) ** 2) / mean**2 / kappa)))
+""",
+        ),
+        (
+            "rounds down",
+            ["heads-fewest"],
+            """
+def heads(u, p, n, kappa):
+    one = 3 * ((1 + 2 / n) * (p @ u**2) / (p @ u) ** 2 - 1)
+    return max(1, int(one / kappa))
+""",
+        ),
+    ],
+    "scores": [
+        (
+            "gives each row of the Bartlett factor n degrees of freedom",
+            ["scores-covariance", "scores-dependence"],
+            _SCORES.format(
+                draw="""R = np.tril(rng.standard_normal((size, m, m)), -1)
+    R += np.sqrt(rng.chisquare(n, (size, m)))[:, None, :] * np.eye(m)
+    p = R @ rng.standard_normal((size, m, m))"""
+            ),
+        ),
+        (
+            "draws each row by itself, by the formula for one row",
+            ["scores-dependence"],
+            _SCORES.format(
+                draw="""t = rng.chisquare(n, (size, m, 1))
+    p = np.sqrt(t) * rng.standard_normal((size, m, m))"""
+            ),
+        ),
+        (
+            "draws all queries and keys",
+            ["scores-lean"],
+            _SCORES.format(
+                draw="""p = np.empty((size, m, m))
+    for k in range(size):
+        G = rng.standard_normal((m, n))
+        p[k] = G @ rng.standard_normal((m, n)).T"""
+            ),
+        ),
+        (
+            "needs a Cholesky factor, which equal tokens do not have",
+            ["scores-singular"],
+            """
+def scores(V, n, sigma, size, rng):
+    m, C = len(V), np.linalg.cholesky(V - 1e-12 * np.eye(len(V)))
+    R = np.tril(rng.standard_normal((size, m, m)), -1)
+    R += np.sqrt(rng.chisquare(n - np.arange(m), (size, m)))[:, None, :] * np.eye(m)
+    return sigma / np.sqrt(n) * C @ R @ rng.standard_normal((size, m, m)) @ C.T
+""",
+        ),
+    ],
+    "gap": [
+        (
+            "leaves the values at infinite width",
+            ["gap-mean"],
+            _GAP.format(lines="finite, limit = u(t), u(one)"),
+        ),
+        (
+            "draws the limit anew, so that nothing cancels",
+            ["gap-spread"],
+            _GAP.format(
+                lines="""finite = factor * u(t)
+    g = rng.standard_normal((size, len(V)))
+    limit = u(one)"""
+            ),
+        ),
+    ],
+    "blind-width": [
+        (
+            "takes half of the second derivatives times 1/n",
+            ["blind-width-value"],
+            _BLIND.format(result="np.abs(score + value).max() / noise / 2"),
+        ),
+        (
+            "leaves the values at infinite width",
+            ["blind-width-value"],
+            _BLIND.format(result="np.abs(score).max() / noise"),
+        ),
+    ],
+    "next-square": [
+        (
+            "answers with the mean square of those seen",
+            ["next-square-first", "next-square-short", "next-square-long"],
+            """
+def next_square(seen, values, probs):
+    return np.mean(seen**2) if len(seen) else 0.0
+""",
+        ),
+        (
+            "multiplies densities until they underflow",
+            ["next-square-long"],
+            """
+def next_square(seen, values, probs):
+    sd = np.sqrt(values)[:, None]
+    joint = probs * np.prod(stats.norm.pdf(seen / sd) / sd, axis=1)
+    return joint @ values / max(joint.sum(), 1e-300)
+""",
+        ),
+        (
+            "weighs by the exponentials without their normalization",
+            ["next-square-short", "next-square-long"],
+            """
+def next_square(seen, values, probs):
+    return special.softmax(np.log(probs) - seen @ seen / (2 * values)) @ values
+""",
+        ),
+    ],
+    "mixing": [
+        (
+            "does not subtract the noise of finitely many coordinates",
+            ["mixing-coordinates"],
+            _MIXING.format(variance="np.var(sums / r, ddof=1)"),
+        ),
+        (
+            "squares the mean over networks",
+            ["mixing-networks"],
+            _MIXING.format(
+                variance="np.mean(sums**2) / (r * (r + 2)) - (sums.mean() / r) ** 2"
+            ),
+        ),
+    ],
+    "write": [
+        (
+            "has tokens without a bound",
+            ["write-hypotheses", "write-law"],
+            _WRITE.format(tokens="program.inputs(V)", scale="sigma"),
+        ),
+        (
+            "forgets the score scale",
+            ["write-law"],
+            _WRITE.format(
+                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
+                " for x in program.inputs(V)]",
+                scale="1.0",
+            ),
+        ),
+        (
+            "bounds the tokens by a function that changes their Gram matrix",
+            ["write-law"],
+            _WRITE.format(
+                tokens="[program.nonlin(np.tanh, x, bounded=True)"
+                " for x in program.inputs(V)]",
+                scale="sigma",
+            ),
+        ),
+    ],
+    "broken": [
+        (
+            "reuses the matrix of the values for the output",
+            ["broken-kinds"],
+            _BROKEN.format(
+                change='W_output = W_value if kind == "reused" else program.matrix()',
+                stack="program.matmul(program.matrix(), rows[0])",
+            ),
+        ),
+        (
+            "stacks with the matrix of the queries and breaks two hypotheses",
+            ["broken-kinds"],
+            _BROKEN.format(
+                change="""W_output = program.matrix()
+    W_value = W_query if kind == "reused" else W_value""",
+                stack="program.matmul(W_query, rows[0])",
+            ),
+        ),
+    ],
+    "variances": [
+        (
+            "takes every broken hypothesis to leave the law as it is",
+            ["variances-value"],
+            _VARIANCES.format(slope="attending * (attending + attended)", tied="mean"),
+        ),
+        (
+            "gives the difference of two scores the variance of one",
+            ["variances-value"],
+            _VARIANCES.format(slope="attending", tied="attending"),
+        ),
+    ],
+}
