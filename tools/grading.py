@@ -159,9 +159,19 @@ def autograde(config: Any, course: Path, name: str, student: str) -> Row:
         return {"failed": f"there is no file {name}.ipynb, but {found}"}
     if reason := _unreadable(handed_in / f"{name}.ipynb"):
         return {"failed": reason}
-    result = NbGraderAPI(config=config).autograde(name, student, force=True)
-    if not result["success"]:
-        return {"failed": result["log"].strip().splitlines()[-1]}
+    # A kernel may fail to start, as when another takes its port: what fails is tried
+    # once more.
+    attempts = (
+        NbGraderAPI(config=config).autograde(name, student, force=True)
+        for _ in range(2)
+    )
+    reasons = []
+    for result in attempts:
+        if result["success"]:
+            break
+        reasons.append(_reason(result["log"]))
+    else:
+        return {"failed": reasons[-1]}
     with Gradebook(config.CourseDirectory.db_url) as book:
         submission = book.find_submission(name, student)
         (notebook,) = submission.notebooks
@@ -178,9 +188,16 @@ def autograde(config: Any, course: Path, name: str, student: str) -> Row:
         for folder in folders
     )
     lost = dict(_errors(graded))
+    row["first_try"] = reasons
     row["lost"] = {n: lost[n] for n in automatic if n in lost}
     row["notes"] = [*_changes(handed_in, given), *_notes(graded)]
     return row
+
+
+def _reason(log: str) -> str:
+    """The exception in a log of nbgrader, else its last line."""
+    found = re.findall(r"^ +(\S*(?:Error|Exception): .*)", log, flags=re.M)
+    return found[-1] if found else log.strip().splitlines()[-1]
 
 
 def _unreadable(path: Path) -> str:
