@@ -85,7 +85,7 @@ grade: grader  ## grade what was handed in for SET, in COURSE, with JOBS workers
 	@$(GRADER) -m tools.grading --course $(COURSE) --set $(SET) --jobs $(JOBS)
 
 bench-coursework: grader  ## 20 terms, 200 submissions, and a run that is killed
-	@$(GRADER) -m benchmarks._coursework
+	@$(GRADER) -m benchmarks._coursework $(SET)
 
 lock: environment  ## resolve the dependencies again into requirements.lock (needs uv)
 	@command -v uv >/dev/null || { echo "error: make lock needs uv: pip install uv"; exit 1; }

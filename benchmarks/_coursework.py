@@ -48,8 +48,10 @@ def failed_terms(name: str, count: int = TERMS) -> list[str]:
 
 
 def digest(name: str) -> str:
-    """Digest of the text of a set: what the terms were tried with."""
-    return hashlib.sha256(coursework.sets()[name].read_bytes()).hexdigest()
+    """Digest of the code of a set: what the terms were tried with."""
+    cells = read_text(coursework.sets()[name]).cells
+    code = "\0".join(cell.source for cell in cells if cell.cell_type == "code")
+    return hashlib.sha256(code.encode()).hexdigest()
 
 
 def hand_in(course: Path) -> dict[str, dict[str, float | None]]:
@@ -135,24 +137,29 @@ def graded_class(course: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Measure, and write the result."""
-    names = list(coursework.sets())
+def tried_terms(names: list[str]) -> dict[str, Any]:
+    """For each set, how many terms were tried, with which code, and what failed."""
     with ProcessPoolExecutor(JOBS) as pool:
-        failed = dict(zip(names, pool.map(failed_terms, names), strict=True))
-    with tempfile.TemporaryDirectory() as folder:
-        coursework.main(["--course", folder, "--seed", SEED])
-        found = graded_class(Path(folder))
-    result = {
-        "date": today(),
-        "machine": _machine.machine(),
-        "terms": {
-            n: {"count": TERMS, "failed": failed[n], "text": digest(n)} for n in names
-        },
-        "class": found,
+        failed = list(pool.map(failed_terms, names))
+    return {
+        name: {"count": TERMS, "failed": each, "code": digest(name)}
+        for name, each in zip(names, failed, strict=True)
     }
+
+
+def main() -> None:
+    """Measure all, or the terms of the sets named alone; write the result."""
+    if named := sys.argv[1:]:
+        result = json.loads(RESULTS.read_text())
+        result["terms"] |= tried_terms(named)
+    else:
+        result = {"date": today(), "machine": _machine.machine()}
+        result["terms"] = tried_terms(list(coursework.sets()))
+        with tempfile.TemporaryDirectory() as folder:
+            coursework.main(["--course", folder, "--seed", SEED])
+            result["class"] = graded_class(Path(folder))
     replace(RESULTS, json.dumps(result, indent=2) + "\n")
-    print(json.dumps(found, indent=2), *filter(None, failed.values()))
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":

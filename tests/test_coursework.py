@@ -1,5 +1,6 @@
 """Checks of problem sets: what they let pass, what they say, what they never say."""
 
+import json
 import re
 
 import nbformat
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from benchmarks import _coursework
 from lib import attention, coursework, sinkhorn
 from lib.coursework import Answer, CheckFailed, agree, holds, lean, term_generator
 from tools import coursework as course
@@ -204,6 +206,18 @@ def test_each_check_of_a_set_printed_that_it_passed(path):
     assert len(checks) >= 8 and len(set(names)) == len(names)
     for cell in checks:
         assert any("passed: " in output.get("text", "") for output in cell.outputs)
+
+
+def test_twenty_terms_and_a_class_of_200_were_tried():
+    result = json.loads(_coursework.RESULTS.read_text())
+    assert set(result["terms"]) == set(course.sets())
+    for name, each in result["terms"].items():
+        assert each["count"] >= 20 and each["failed"] == []
+        again = "run make bench-coursework SET=" + name
+        assert each["code"] == _coursework.digest(name), again
+    found = result["class"]
+    assert found["students"] >= 200
+    assert found["lost"] == [] and found["wrong_marks"] == []
 
 
 def test_the_site_has_no_problem_set():

@@ -36,6 +36,7 @@ SOURCES = (
     "requirements.lock",
     "benchmarks",
     "chapters",
+    "coursework",
     "figures",
     "lib",
     "pyproject.toml",
