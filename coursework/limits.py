@@ -18,7 +18,8 @@ HIDDEN = "### BEGIN HIDDEN TESTS"
 FILES = {"open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.rmdir"}
 FILES |= {"os.truncate", "os.chmod", "os.link", "os.symlink", "sqlite3.connect"}
 PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.fork", "os.posix_spawn"}
-NETWORK = {"socket.connect", "socket.getaddrinfo"}
+NETWORK = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname"}
+NETWORK |= {"socket.sendto", "socket.sendmsg"}
 
 
 class LimitReached(RuntimeError):

@@ -63,8 +63,7 @@ def sweep(
     executor : concurrent.futures.Executor, optional
         Who runs the tasks: anything with ``submit(task, value)``, as a pool of
         processes or threads, or ``Client.get_executor()`` of dask. It is left open. By
-        default a pool of processes, one for each core, which ends with the sweep; on a
-        single core the tasks run here, one by one.
+        default a pool of processes, one for each core, which ends with the sweep.
     store : path, optional
         File to keep results in, one line for each as soon as it is there. A sweep that
         was stopped goes on from it. A line that was half written is done again. The

@@ -72,9 +72,11 @@ def term(seed: str) -> Iterator[None]:
 
 def tag(cell: NotebookNode) -> str:
     """The tag that says what a cell of a set is, '' for none."""
-    (found,) = cell.metadata.get("tags", []) or [""]
+    found, *others = cell.metadata.get("tags", []) or [""]
     if cell.id == SETUP:
         return ""  # the first cell of every notebook
+    if others:
+        raise PipelineError(f"a cell of a problem set has several tags: {found}, ...")
     if found and not TAG.fullmatch(found):
         raise PipelineError(f"a cell of a problem set has the unknown tag {found!r}")
     return found

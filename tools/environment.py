@@ -87,4 +87,7 @@ def main(name=".venv", lock="requirements.lock"):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) == 3:
+        main(sys.argv[1], sys.argv[2])
+    else:
+        main()

@@ -23,7 +23,7 @@ import resource
 import signal
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -83,13 +83,17 @@ def grade(course: Path, name: str, jobs: int = 1, wall: float = WALL) -> dict[st
     known = read_report(path)
     fresh = {s: digest(course / "submitted" / s / name) for s in students(course, name)}
     todo = [s for s in fresh if known.get(s, {}).get("digest") != fresh[s]]
-    with ThreadPoolExecutor(jobs) as pool:
-        runs = (pool.submit(_isolated, config, course, name, s, wall) for s in todo)
-        for student, run in zip(todo, list(runs), strict=True):
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        runs = {pool.submit(_isolated, config, course, name, s, wall): s for s in todo}
+        for run in as_completed(runs):
+            student = runs[run]
             row = {"student": student, "digest": fresh[student], **run.result()}
             append(path, row)
             print(f"grading: {student} {row['points']:g} of {row['of']:g}", end="")
             print("".join(f"; {note}" for note in row["notes"]))
+    finally:  # when interrupted, only what is in work is waited for
+        pool.shutdown(cancel_futures=True)
     return read_report(path)
 
 
@@ -288,7 +292,15 @@ def write_marks(path: Path, rows: dict[str, Row]) -> None:
     os.replace(part, path)
 
 
-def fill(table: Path, who: str, where: str, rows: dict[str, Row]) -> list[str]:
+def total(course: Path, name: str, rows: dict[str, Row]) -> dict[str, float]:
+    """Points of each student with those given by hand, as nbgrader has them."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(settings(course).CourseDirectory.db_url) as book:
+        return {who: book.find_submission(name, who).score for who in rows}
+
+
+def fill(table: Path, who: str, where: str, totals: dict[str, float]) -> list[str]:
     """Put the marks into a copy of a table that a learning system exported.
 
     ``who`` is its column of student names as in ``submitted``, ``where`` that of the
@@ -302,14 +314,14 @@ def fill(table: Path, who: str, where: str, rows: dict[str, Row]) -> list[str]:
             raise PipelineError(f"{table} has no column {column!r}; it has {known}")
     key, mark = lines[0].index(who), lines[0].index(where)
     for line in lines[1:]:
-        if line[key] in rows:
-            line[mark] = str(rows[line[key]]["points"])
+        if len(line) > max(key, mark) and line[key] in totals:
+            line[mark] = str(totals[line[key]])
     target = table.with_name(f"{table.stem}-filled.csv")
     part = target.with_name(target.name + ".part")
     with part.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows(lines)
     os.replace(part, target)
-    return sorted(rows.keys() - {line[key] for line in lines[1:]})
+    return sorted(totals.keys() - {line[key] for line in lines[1:] if len(line) > key})
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -329,7 +341,7 @@ def main(argv: list[str] | None = None) -> None:
     print(f"grading: {len(rows)} submissions, marks-{given.set}.csv")
     if given.fill:
         table, who, where = given.fill
-        for student in fill(Path(table), who, where, rows):
+        for student in fill(Path(table), who, where, total(course, given.set, rows)):
             print(f"grading: {student} is not in {table}")
 
 

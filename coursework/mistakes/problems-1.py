@@ -322,7 +322,7 @@ def collapse(center, apart, size, M, W):
         ),
         (
             "takes the attention for uniform, as it is in the end",
-            ["collapse-plain"],
+            ["collapse-plain", "collapse-tiny"],
             """
 def collapse(center, apart, size, M, W):
     delta = apart @ M @ apart.T

@@ -48,7 +48,7 @@ def lean_of(u):
         ),
         (
             "is the first order",
-            ["lean-value", "lean-cold"],
+            ["lean-value", "lean-hot", "lean-cold"],
             """
 def lean_of(u):
     with np.errstate(invalid="ignore"):

@@ -87,7 +87,7 @@ def backward(s, eps):
         ),
         (
             "is the first order only",
-            ["backward-value", "splitting-strang", "stationary-value"],
+            ["backward-value", "splitting-lie", "splitting-strang", "stationary-value"],
             "def backward(s, eps):\n    return max(s - eps, 0.0)\n",
         ),
     ],
@@ -107,12 +107,12 @@ def backward(s, eps):
         (
             "forgets the half of the equation",
             ["log-growth-value"],
-            "def log_growth(k, t):\n    return k**2 * t\n",
+            "def log_growth(j, t):\n    return j**2 * t\n",
         ),
         (
-            "is linear in k",
+            "is linear in the wave number",
             ["log-growth-value"],
-            "def log_growth(k, t):\n    return abs(k) * t / 2\n",
+            "def log_growth(j, t):\n    return abs(j) * t / 2\n",
         ),
     ],
     "splitting": [

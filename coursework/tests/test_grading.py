@@ -272,19 +272,23 @@ def test_an_unknown_tag():
     cell = nbformat.v4.new_code_cell("", metadata={"tags": ["chekc:a:2"]})
     with pytest.raises(PipelineError, match="unknown tag 'chekc:a:2'"):
         coursework.tag(cell)
+    cell.metadata.tags = ["answer:a", "term"]
+    with pytest.raises(PipelineError, match="several tags: answer:a"):
+        coursework.tag(cell)
 
 
-def test_marks_go_into_the_table_of_a_learning_system(tmp_path, rows):
+def test_marks_go_into_the_table_of_a_learning_system(course, tmp_path, rows):
+    marks = grading.total(course, SPOILED, rows[SPOILED])
     table = tmp_path / "canvas.csv"
     table.write_text(
-        "Student,SIS Login ID,Set 3 (17)\nPoints Possible,,50\nA,reference,\nB,who,\n"
+        "Student,SIS Login ID,Set 3 (17)\nPoints Possible,,50\nA,reference,\n\nB,who,\n"
     )
-    left = grading.fill(table, "SIS Login ID", "Set 3 (17)", rows[SPOILED])
+    left = grading.fill(table, "SIS Login ID", "Set 3 (17)", marks)
     lines = table.with_name("canvas-filled.csv").read_text().splitlines()
-    assert lines[1:] == ["Points Possible,,50", "A,reference,40.0", "B,who,"]
+    assert lines[1:] == ["Points Possible,,50", "A,reference,40.0", "", "B,who,"]
     assert "untouched" in left and "reference" not in left
     with pytest.raises(PipelineError, match="no column 'Set 4'; it has Student"):
-        grading.fill(table, "SIS Login ID", "Set 4", rows[SPOILED])
+        grading.fill(table, "SIS Login ID", "Set 4", marks)
 
 
 def test_reports_are_lines_of_json(course, rows):
