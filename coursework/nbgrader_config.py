@@ -70,7 +70,7 @@ c.CourseDirectory.root = str(COURSE)
 c.CourseDirectory.course_id = "attention-in-the-limit"
 # Two workers may write grades at a time; one then waits for the other.
 c.CourseDirectory.db_url = f"sqlite:///{COURSE / 'gradebook.db'}?timeout=60"
-c.ExecuteUntilDeath.timeout = int(os.environ.get("ATTENTION_LIMIT_CELL_SECONDS", 30))
+c.ExecuteUntilDeath.timeout = int(os.environ.get("ATTENTION_LIMIT_CELL_SECONDS", 15))
 c.OverwriteCells.add_missing_cells = True
 c.Autograde.sanitize_preprocessors = [
     nbg.ClearOutput,
