@@ -256,7 +256,15 @@ def interrupting(file, x):
     return x
 
 
-def test_an_interrupted_sweep_keeps_what_it_has(tmp_path):
+@pytest.fixture
+def heeded():
+    """An interrupt is heeded, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupted_sweep_keeps_what_it_has(tmp_path, heeded):
     file, values = tmp_path / "results", [*range(99)]
     task = partial(interrupting, file)
     with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
