@@ -58,8 +58,8 @@ check-coursework: grader  ## grade simulated submissions with nbgrader
 	@echo "tests: coursework, graded"
 	@$(GRADER) -m pytest -q coursework/tests
 
-notebooks: environment  ## execute the notebooks whose text or code changed
-	@$(BIN)/python -m tools.notebooks
+notebooks: environment  ## execute the notebooks whose code changed, or of those one NB
+	@$(BIN)/python -m tools.notebooks $(NB)
 
 import: environment  ## bring cells edited in JupyterLab back: make import NB=chapters/x.ipynb
 	@test -n "$(NB)" || { echo "error: say which notebook, as in: make import NB=chapters/2-softmax-expansion.ipynb"; exit 1; }

@@ -1,11 +1,15 @@
 """The committed notebooks are what their texts say, executed; the pipeline is safe."""
 
+import ast
 import json
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from itertools import combinations
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -15,6 +19,7 @@ from tools.notebooks import (
     ROOT,
     SETUP,
     PipelineError,
+    meaning,
     read_text,
     run_main,
     stale,
@@ -114,7 +119,8 @@ def book(tmp_path):
     shutil.copytree(
         ROOT / "lib", tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__")
     )
-    (tmp_path / "requirements.lock").write_text("")
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["numpy>=2"]\n')
+    (tmp_path / "requirements.lock").write_text("numpy==2.0 \\\n --hash=a\n")
     return tmp_path
 
 
@@ -142,15 +148,129 @@ def test_execution_is_reproducible_and_then_fresh(book, capsys):
     assert facts["one"]["cpu_seconds"] > 0
 
 
-def test_staleness_follows_content_through_imports(book):
+def edit(book, name, old, new):
+    """Replace a piece of a file; it must be there."""
+    content = (book / name).read_text()
+    assert old in content
+    (book / name).write_text(content.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("lib/_checks.py", "1e-", "2e-"),
+        (
+            "lib/_checks.py",
+            "def require_count",
+            "def  other():\n pass\ndef require_count",
+        ),
+        ("requirements.lock", "2.0", "2.1"),
+    ],
+)
+def test_what_changes_a_meaning_is_noticed_through_imports(book, name, old, new):
     path = write(book, "from lib import attention")
     notebooks.main([], book)
     assert stale(path, book) == []
-    for name in ("lib/_checks.py", "requirements.lock", "chapters/one.md"):
-        (book / name).write_text((book / name).read_text() + "\n")
-        assert name in stale(path, book)
-    (book / "lib/data.py").write_text("# not imported\n")
-    assert "lib/data.py" not in stale(path, book)
+    edit(book, name, old, new)
+    assert stale(path, book) == [name]
+
+
+def test_what_changes_no_meaning_is_not(book):
+    path = write(book, "from lib import attention")
+    notebooks.main([], book)
+    edit(book, "lib/_checks.py", '"""', '"""New words: ')
+    edit(book, "lib/attention.py", "\n\n\n", "\n\n# A comment.\n\n\n")
+    edit(book, "lib/attention.py", "def softmax(", "def softmax(\n    ")
+    edit(book, "lib/data.py", "import", "import random\nimport")  # is not imported
+    edit(book, "requirements.lock", "numpy==", "sphinx==1.0\nnumpy==")
+    edit(book, "requirements.lock", "hash=a", "hash=b")
+    assert stale(path, book) == []
+
+
+def test_meaning_has_all_but_docstrings_places_and_comments():
+    def same(one, two):
+        return repr(meaning(ast.parse(one))) == repr(meaning(ast.parse(two)))
+
+    assert same('def f():\n  "a"\n  return 1', 'def f(): # c\n\n  "b"; return (1)')
+    assert same('"a"\nx = 1', "x = 1") and same(
+        'class A:\n  "a"\n  x = 1', "class A: x=1"
+    )
+    pairs = ["x = 1", "x = 1.0", "x = True", "x = '1'", "x = -1", "x += 1", "y = 1"]
+    pairs += ["f(1)", "f(*[1])", "f(a=1)", "f()", "x: int = 1", "x = None", "x"]
+    pairs += ["def f(x): return x", "def f(*, x): return x", "def f(x=None): return x"]
+    pairs += ["def f():\n  x = 1\n  'a'", "def f(): x = 1", "{**a}", "{None: a}"]
+    for one, two in combinations(pairs, 2):
+        assert not same(one, two), (one, two)
+
+
+def test_new_prose_is_taken_over_and_nothing_executed(book, capsys):
+    path = write(book, "import time; print(time.time_ns())")
+    notebooks.main([], book)
+    target = path.with_suffix(".ipynb")
+    before = nbformat.read(target, 4)
+    facts = (book / notebooks.FACTS).read_bytes()
+    edit(book, "chapters/one.md", "# Title", "# Another title\n\nMore prose.")
+    assert stale(path, book) == ["chapters/one.md"]
+    notebooks.main([], book)
+    assert "has new prose; its outputs stand" in capsys.readouterr().out
+    after = nbformat.read(target, 4)
+    assert stale(path, book) == []
+    assert after.cells[-1] == before.cells[-1] and after.cells[-1].outputs
+    assert "Another title" in after.cells[0].source
+    assert (book / notebooks.FACTS).read_bytes() == facts
+    edit(book, "chapters/one.md", "print(", "print(1, ")
+    assert stale(path, book) == ["chapters/one.md", notebooks.CODE]
+    notebooks.main([], book)
+    assert nbformat.read(target, 4).cells[-1] != after.cells[-1]
+
+
+def test_only_the_notebooks_named_are_made(book):
+    one, two = write(book, "1"), write(book, "2", name="two")
+    notebooks.main(["two"], book)
+    assert not one.with_suffix(".ipynb").exists() and stale(two, book) == []
+    notebooks.main(["chapters/one.ipynb"], book)
+    assert stale(one, book) == []
+    with pytest.raises(
+        PipelineError, match="'three' is no notebook; there are: one, t"
+    ):
+        notebooks.main(["three"], book)
+
+
+def test_a_second_run_refuses(book):
+    path = write(book, "1")
+    said = pytest.raises(PipelineError, match="another make notebooks is running")
+    with notebooks.alone(book / "chapters", "make notebooks"), said:
+        notebooks.main([], book)
+    assert not path.with_suffix(".ipynb").exists()
+    notebooks.main([], book)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import os; os._exit(1)", r"cell 1 \(import os; os._exit\(1\)\) ended Python"),
+        ("while True:\n    pass", r"cell 1 \(while True:\) did not end within 2 s"),
+    ],
+)
+def test_a_notebook_that_does_not_end_is_one_sentence(book, monkeypatch, source, said):
+    write(book, source)
+    monkeypatch.setattr(notebooks, "SECONDS", 2)
+    with pytest.raises(PipelineError, match=rf"one.md: code {said}"):
+        notebooks.main([], book)
+    assert leftovers(book) == []
+
+
+def test_full_disk_leaves_the_old_file():
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full on this system")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "one"
+        target.write_text("old")
+        target.with_name("one.part").symlink_to(full)
+        with pytest.raises(PipelineError, match="was not written .No space left"):
+            notebooks.replace(target, "new")
+        assert target.read_text() == "old" and len(list(Path(folder).iterdir())) == 1
 
 
 def test_text_edited_while_it_runs(book):
@@ -161,11 +281,10 @@ def test_text_edited_while_it_runs(book):
 
 
 def test_failing_cell_is_named_and_nothing_written(book):
-    write(book, "1 / 0")
-    with pytest.raises(
-        PipelineError,
-        match="one.md: a cell failed with ZeroDivisionError: division by zero$",
-    ):
+    path = write(book, "x = 1")
+    path.write_text(path.read_text() + CELL % "1 / 0")
+    said = r"code cell 2 \(1 / 0\) failed with ZeroDivisionError: division by zero$"
+    with pytest.raises(PipelineError, match=f"one.md: {said}"):
         notebooks.main([], book)
     assert leftovers(book) == []
 
@@ -235,7 +354,7 @@ def test_import_brings_edits_back(book):
     nbformat.write(edited, target)
     notebooks.main(["--import", str(target)], book)
     assert path.read_text() == f"{HEAD}# Title\n\n{CELL % 'x = 2'}"
-    assert stale(path, book) == ["chapters/one.md"]
+    assert stale(path, book) == ["chapters/one.md", notebooks.CODE]
 
 
 def test_import_refuses_when_the_text_changed_too(book):

@@ -2,10 +2,12 @@
 
 A chapter is a pair: ``name.md``, the text people edit (MyST, read by jupytext), and
 ``name.ipynb``, generated from it, executed and normalized, committed with outputs.
-The notebook carries the digests of all it was made from, so that staleness is a
-matter of content and never of file times.
+The notebook carries the digests of all it was made from, by meaning: of its code cells,
+of the syntax of the modules they use without docstrings and comments, of the versions
+of the packages. New prose is taken over and nothing is executed for it.
 
     python -m tools.notebooks            execute what is stale
+    python -m tools.notebooks more-checks-2 chapters/index.ipynb     only these
     python -m tools.notebooks --import chapters/2-softmax-expansion.ipynb
 """
 
@@ -14,22 +16,27 @@ from __future__ import annotations
 import argparse
 import ast
 import datetime
+import fcntl
 import hashlib
 import json
 import os
 import platform
+import re
 import resource
 import sys
+import tomllib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell
 
 from tools.launch import ROOT, repository, setup_cell
@@ -38,8 +45,11 @@ BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = "\nkernelspec:"
-KEY = "attention_limit"  # notebook metadata: {path: sha256} of all it was made from
+KEY = "attention_limit"  # notebook metadata: digests of all it was made from
 SETUP = "first-cell"  # id, and name among the digests, of the cell no text has
+CODE = "code cells"  # name of theirs among the digests
+SECONDS = 600  # that one cell may take
+PIN = re.compile(r"^([\w.-]+)==([^\s;]+)", re.M)
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -106,31 +116,69 @@ def read_text(path: Path) -> nbformat.NotebookNode:
 
 
 def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
-    """sha256 of the text, of each ``lib`` module it imports, of style and lock.
+    """Digests of the text, of its code, and of all that the code depends on.
 
-    The first cell is not of the text, and has a digest of its own.
+    These are the ``lib`` modules it imports, by their meaning, the style of the
+    figures, and the locked versions of the packages. The first cell is not of the text,
+    and has a digest of its own.
     """
-    code = [c.source for c in read_text(path).cells if c.cell_type == "code"]
-    pending = [path, root / "requirements.lock", *_imports("\n".join(code), root)]
+    cells = [c for c in read_text(path).cells if c.cell_type == "code"]
+    code = [cell.source for cell in cells if cell.id != SETUP]
+    pending = _imports("\n".join(code), root)
     found: dict[str, str] = {}
     while pending:
         file = pending.pop()
-        name, content = file.relative_to(root).as_posix(), file.read_bytes()
+        name = file.relative_to(root).as_posix()
         if name in found:
             continue
-        found[name] = _sha(content)
         if file.suffix == ".py":
-            pending += _imports(content.decode(), root)
+            tree = ast.parse(file.read_bytes())
+            found[name] = _sha(repr(meaning(tree)).encode())
+            pending += _imports(tree, root)
+        else:
+            found[name] = _sha(file.read_bytes())
         if file.stem == "figures":
             pending += (root / "lib").rglob("*.mplstyle")
+    found[path.relative_to(root).as_posix()] = _sha(path.read_bytes())
+    found["requirements.lock"] = _sha(repr(versions(root)).encode())
+    found[CODE] = _sha(repr(code).encode())
     found[SETUP] = _sha(setup_cell(repository()).encode())
     return dict(sorted(found.items()))
 
 
-def _imports(source: str, root: Path) -> list[Path]:
+def meaning(node: Any) -> Any:
+    """A syntax tree as nested tuples, without places, docstrings and what is empty.
+
+    Versions of Python differ in the empty fields that a node has.
+    """
+    if isinstance(node, list):
+        return [meaning(each) for each in node]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (
+        ast.get_docstring(node, clean=False) is not None
+    ):
+        fields["body"] = fields["body"][1:]
+    kept = {name: meaning(value) for name, value in fields.items()}
+    return type(node).__name__, [
+        each for each in kept.items() if each[1] is not None and each[1] != []
+    ]
+
+
+def versions(root: Path = ROOT) -> list[tuple[str, str]]:
+    """The locked versions of the packages that ``lib`` and its notebooks need."""
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = {re.match(r"[\w.-]+", each)[0].lower() for each in project["dependencies"]}
+    pins = PIN.findall((root / "requirements.lock").read_text("utf-8"))
+    return sorted(pin for pin in pins if pin[0].lower() in needed)
+
+
+def _imports(source: str | ast.AST, root: Path) -> list[Path]:
     """Files of ``lib`` that a piece of Python imports."""
     names = {"lib.__init__"}
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source) if isinstance(source, str) else source
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -154,19 +202,19 @@ def stale(path: Path, root: Path = ROOT) -> list[str]:
 def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
     """Make the notebook of one text; return the facts of the run."""
     name, before = path.relative_to(root), digests(path, root)
-    notebook = read_text(path)
+    notebook, begun = read_text(path), [0]
     start = _children_seconds()
     client = NotebookClient(
-        notebook, timeout=600, kernel_name="python3", record_timing=False,
+        notebook, timeout=SECONDS, kernel_name="python3", record_timing=False,
         store_widget_state=False, coalesce_streams=True,
         resources={"metadata": {"path": str(path.parent)}},
+        on_cell_start=lambda cell, cell_index: begun.append(cell_index),
     )  # fmt: skip
     try:
         client.execute()
-    except CellExecutionError as error:
-        raise PipelineError(
-            f"{name}: a cell failed with {error.ename}: {error.evalue}"
-        ) from None
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        where = _place(notebook.cells[: begun[-1] + 1])
+        raise PipelineError(f"{name}: {where} {_reason(error)}") from None
     if digests(path, root) != before:
         raise PipelineError(
             f"{name}: it or what it imports was edited while it was being executed;"
@@ -174,9 +222,7 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
         )
     for output in (o for cell in notebook.cells for o in cell.get("outputs", [])):
         output.get("data", {}).pop(WIDGET, None)  # names a model by a random id
-    # Execution adds what the kernel reports of itself (its Python version).
-    notebook.metadata = nbformat.from_dict({**METADATA, KEY: before})
-    replace(path.with_suffix(".ipynb"), nbformat.writes(notebook) + "\n")
+    _write(notebook, path, before)
     return {
         "cpu_seconds": round(_children_seconds() - start, 1),
         "date": today(),
@@ -184,6 +230,39 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "matplotlib")},
     }
+
+
+def _place(cells: list[nbformat.NotebookNode]) -> str:
+    """The last of some cells, by its number among those of the text and its line."""
+    number = sum(c.cell_type == "code" and c.id != SETUP for c in cells)
+    line = (cells[-1].source.strip() or "(empty)").splitlines()[0]
+    return f"code cell {number} ({line})"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, CellExecutionError):
+        return f"failed with {error.ename}: {error.evalue}"
+    if isinstance(error, CellTimeoutError):
+        return f"did not end within {SECONDS} s"
+    return "ended Python itself, perhaps for want of memory"
+
+
+def refresh(path: Path, root: Path = ROOT) -> None:
+    """Take over new prose, and leave the outputs of the code, which is the same."""
+    notebook, stored = read_text(path), nbformat.read(path.with_suffix(".ipynb"), 4)
+    pairs = zip(
+        *([c for c in n.cells if c.cell_type == "code"] for n in (notebook, stored)),
+        strict=True,
+    )
+    for cell, old in pairs:
+        cell.outputs, cell.execution_count = old.outputs, old.execution_count
+    _write(notebook, path, digests(path, root))
+
+
+def _write(notebook: nbformat.NotebookNode, path: Path, made_from: object) -> None:
+    """The notebook beside its text. Execution adds what a kernel reports of itself."""
+    notebook.metadata = nbformat.from_dict({**METADATA, KEY: made_from})
+    replace(path.with_suffix(".ipynb"), nbformat.writes(notebook) + "\n")
 
 
 def today() -> str:
@@ -202,8 +281,25 @@ def replace(path: Path, content: str | bytes) -> None:
     try:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(part, path)
+    except OSError as error:
+        raise PipelineError(
+            f"{path} was not written ({error.strerror}); what was there still is"
+        ) from None
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(folder: Path, what: str) -> Iterator[None]:
+    """One process at a time is within it; a second one stops with a sentence."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise PipelineError(f"another {what} is running here; wait for it") from None
+    finally:
+        os.close(descriptor)
 
 
 def import_notebook(notebook: Path, root: Path = ROOT) -> None:
@@ -232,22 +328,46 @@ def as_text(notebook: nbformat.NotebookNode, path: Path) -> str:
     return f"{front}\n---\n{cells}"
 
 
+def chosen(names: list[str], root: Path = ROOT) -> list[Path]:
+    """The texts with these names or addresses, all without any."""
+    every = [*texts(root), *texts(root, SETS)]
+    known = {path.stem: path for path in every}
+    for name in names:
+        if Path(name).stem not in known:
+            raise PipelineError(
+                f"{name!r} is no notebook; there are: {', '.join(known)}"
+            )
+    return [known[Path(name).stem] for name in names] or every
+
+
 def main(argv: list[str] | None = None, root: Path = ROOT) -> None:
     parser = argparse.ArgumentParser(prog="tools.notebooks", description=__doc__)
+    parser.add_argument("names", nargs="*", help="only these notebooks")
     parser.add_argument("--import", dest="notebook", type=Path)
-    if notebook := parser.parse_args(argv).notebook:
-        return import_notebook(notebook, root)
-    facts = root / FACTS
-    for path in [*texts(root), *texts(root, SETS)]:
-        if not (changed := stale(path, root)):
-            print(f"notebooks: {path.stem} is fresh")
-            continue
+    asked = parser.parse_args(argv)
+    with alone(root / BOOK, "make notebooks"):
+        if asked.notebook:
+            return import_notebook(asked.notebook, root)
+        for path in chosen(asked.names, root):
+            make(path, root)
+    return None
+
+
+def make(path: Path, root: Path = ROOT) -> None:
+    """Bring one notebook up to date, and say what was done for it."""
+    changed = stale(path, root)
+    if not changed:
+        print(f"notebooks: {path.stem} is fresh")
+    elif set(changed) <= {path.relative_to(root).as_posix(), SETUP}:
+        refresh(path, root)
+        print(f"notebooks: {path.stem} has new prose; its outputs stand")
+    else:
         print(f"notebooks: executing {path.stem} ({', '.join(changed)} changed)")
         fact = execute(path, root)
+        facts = root / FACTS
         known = json.loads(facts.read_text()) if facts.exists() else {}
         known[path.stem] = fact
         replace(facts, json.dumps(known, indent=2, sort_keys=True) + "\n")
-    return None
 
 
 if __name__ == "__main__":
