@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from tools.browser import browser_path, launched
 from tools.notebooks import ROOT
-from tools.serve import HTML, served, source_digest
+from tools.serve import HTML, STAMP, served, source_digest
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -21,7 +21,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 @pytest.fixture(scope="session")
 def site():
     """Address of the built site, served as ``make serve`` serves it."""
-    assert (ROOT / "_build" / "built-from").read_text() == source_digest(), "make site"
+    assert (ROOT / STAMP).read_text() == source_digest(), "make site"
     with served(ROOT / HTML) as address:
         yield address
 

@@ -24,7 +24,7 @@ from pypdf import PdfReader
 from tools.bind import Heading, Page, all_places, bound
 from tools.browser import browser_path, launched
 from tools.notebooks import FACTS, ROOT, PipelineError, replace, run_main
-from tools.serve import HTML, served, source_digest
+from tools.serve import HTML, STAMP, served, source_digest
 
 TARGET = Path("_build/attention-in-the-limit.pdf")
 SCRIPT = Path(__file__).with_name("paper.js").read_text("utf-8")
@@ -180,7 +180,7 @@ def book(
 
 def fresh_site(root: Path = ROOT) -> Path:
     """Folder of the built site, unless it is not there or not of these sources."""
-    stamp = root / "_build" / "built-from"
+    stamp = root / STAMP
     if not stamp.exists() or stamp.read_text() != source_digest(root):
         raise PipelineError(
             "the site is not built, or older than its sources: make site"

@@ -26,9 +26,12 @@ import tornado.netutil
 import tornado.web
 
 from tools.head import NOT_FOUND, base_path, public_address
-from tools.notebooks import ROOT, PipelineError, run_main, stale, texts
+from tools.notebooks import ROOT, PipelineError, alone, run_main, stale, texts
 
 HTML = Path("_build/html")
+STAMP = Path("_build/built-from")
+# What a build makes; a course, a printed book and other things lie beside it.
+MADE = (HTML, Path("_build/.doctrees"), Path("_build/jupyter_execute"))
 # What the site is made from: a change of any of these means a new build.
 SOURCES = (
     "_config.yml",
@@ -59,7 +62,12 @@ def source_digest(root: Path = ROOT) -> str:
 
 def build(root: Path = ROOT) -> Path:
     """Build the site unless it is fresh; a warning is an error."""
-    stamp, digest = root / "_build" / "built-from", source_digest(root)
+    with alone(root, "build of the site"):
+        return _build(root)
+
+
+def _build(root: Path) -> Path:
+    stamp, digest = root / STAMP, source_digest(root)
     for path in texts(root):
         if changed := stale(path, root):
             print(
@@ -70,7 +78,9 @@ def build(root: Path = ROOT) -> Path:
         print("site: already built")
         return root / HTML
     print("site: building from stored outputs")
-    shutil.rmtree(root / "_build", ignore_errors=True)
+    stamp.unlink(missing_ok=True)  # a build that is interrupted is begun anew
+    for folder in MADE:
+        shutil.rmtree(root / folder, ignore_errors=True)
     command = [
         str(Path(sys.executable).with_name("jupyter-book")),
         "build",
