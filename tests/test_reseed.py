@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
@@ -14,6 +15,14 @@ from tools import reseed
 from tools.notebooks import METADATA, ROOT, PipelineError
 from tools.verdicts import collect
 
+FRONT = """---
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+# Test
+"""
 AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"  # as numpy 2.4 names them
 
 CELLS = [
@@ -31,7 +40,7 @@ CELLS = [
 def book(folder, cells):
     path = folder / "chapters" / "1-test.md"
     path.parent.mkdir(parents=True)
-    path.write_text("---\nkernelspec:\n  name: python3\n---\n# Test\n")
+    path.write_text(FRONT)
     notebook = new_notebook(
         cells=[new_code_cell(cell) for cell in cells], metadata=METADATA
     )
@@ -81,6 +90,56 @@ def test_one_page_is_run_and_the_others_keep_their_record(tmp_path, monkeypatch)
         reseed._chosen("x", [1, 2], tmp_path)
     with pytest.raises(PipelineError, match="the record has the offsets"):
         reseed._chosen("1-test", [1, 3], tmp_path)
+
+
+def test_what_was_run_is_kept_when_a_later_run_stops(tmp_path, monkeypatch, capfd):
+    """The second of three offsets fails at first; it alone and the third are run."""
+    ran = tmp_path / "ran"
+    cells = [
+        "import os, pathlib",
+        f"ran = pathlib.Path({str(ran)!r})",
+        "offset = os.environ['ATTENTION_LIMIT_SEED_OFFSET']",
+        f"go = pathlib.Path({str(tmp_path / 'go')!r})",
+        "with ran.open('a') as file: file.write(offset)\n"
+        "from lib.claims import verify\nassert offset != '2' or go.exists(), 'not yet'",
+        "verify('one is one', measured=1, expected=1, tolerance=0.1)",
+    ]
+    path = book(tmp_path, cells)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTENTION_LIMIT_SEED_OFFSET", "0")  # as it was, afterwards
+    for name in ("pyproject.toml", "requirements.lock"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / reseed.RESULTS).parent.mkdir()
+    monkeypatch.setattr(reseed, "page_name", lambda path: "chapters/1-test")
+    monkeypatch.setattr(reseed, "texts", lambda root: [path])
+    monkeypatch.setattr(reseed, "ProcessPoolExecutor", OneByOne)
+    with pytest.raises(PipelineError, match="offset 2: AssertionError: not yet"):
+        reseed.main(["3"], tmp_path)
+    first = ran.read_text()
+    assert not (tmp_path / reseed.RESULTS).exists() and first in ("12", "123")
+    (tmp_path / "go").touch()
+    # As a machine that was switched off leaves it: a last line without its end.
+    journal = tmp_path / reseed.JOURNAL
+    journal.write_text(journal.read_text() + '["1-test", 3, "')
+    assert reseed.main(["3"], tmp_path) == 0
+    assert ran.read_text()[len(first) :] == ("23" if first == "12" else "2")
+    assert f"{len(first) - 1} of 3 runs were kept" in capfd.readouterr()[0]
+    record = json.loads((tmp_path / reseed.RESULTS).read_text())
+    assert [row["runs"] for row in record["claims"]] == [3] and not journal.exists()
+
+
+def test_runs_of_another_text_are_not_kept(tmp_path):
+    journal = tmp_path / "journal"
+    rows = [["one", 1, "old", []], ["one", 2, "new", [1]], ["gone", 1, "x", []]]
+    journal.write_text("\n".join(json.dumps(row) for row in rows))
+    assert reseed.finished(journal, {"one": "new"}) == {("one", 2): [1]}
+
+
+class OneByOne(ThreadPoolExecutor):
+    """Tasks one after the other, in this process."""
+
+    def __init__(self, **options):
+        super().__init__(max_workers=1)
 
 
 def test_count_must_be_positive():

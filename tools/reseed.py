@@ -3,27 +3,40 @@
     python -m tools.reseed 20
 
 A claim that holds under one seed may hold by luck. Each offset of the book's
-generators gives new draws; only the cells that a claim depends on are executed.
+generators gives new draws; only the cells that a claim depends on are executed. What
+was run is kept: a command that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import io
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from tools.notebooks import ROOT, PipelineError, replace, run_main, texts, today
+from tools.notebooks import (
+    ROOT,
+    PipelineError,
+    alone,
+    digests,
+    replace,
+    run_main,
+    texts,
+    today,
+)
 from tools.verdicts import code_of, page_name
 
 RESULTS = Path("chapters/reference/reseed.json")
+#: Runs of a command that has not ended yet, a line each.
+JOURNAL = Path("_build/reseed.jsonl")
 
 
 def claim_cells(cells: list[str]) -> list[str]:
@@ -143,9 +156,70 @@ def _chosen(
     return chosen, others
 
 
-def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
+def finished(journal: Path, current: dict[str, str]) -> dict[tuple[str, int], Any]:
+    """Runs in the journal, by page and offset, of pages that are what they were.
+
+    The last line may have been cut; its run is then made again.
+    """
+    runs = {}
+    for line in journal.read_text("utf-8").splitlines() if journal.exists() else []:
+        try:
+            page, offset, made_from, found = json.loads(line)
+        except ValueError:
+            continue
+        if current.get(page) == made_from:
+            runs[page, offset] = found
+    return runs
+
+
+def made_from(path: Path, root: Path) -> str:
+    """Digest of all that the claims of a page depend on, which its prose is not."""
+    found = digests(path, root)
+    del found[path.relative_to(root).as_posix()]
+    return hashlib.sha256(repr(found).encode()).hexdigest()
+
+
+def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
+    """Outcomes of all pages under all offsets; what the journal has is not run."""
     from tqdm import tqdm
 
+    journal, current = root / JOURNAL, {p.stem: made_from(p, root) for p in paths}
+    journal.parent.mkdir(exist_ok=True)
+    kept = finished(journal, current)
+    wanted = [(path, offset) for path in paths for offset in offsets]
+    todo = [each for each in wanted if (each[0].stem, each[1]) not in kept]
+    if len(todo) < len(wanted):
+        print(f"reseed: {len(wanted) - len(todo)} of {len(wanted)} runs were kept")
+    # One process a task: nothing that a run leaves behind reaches the next one.
+    with (
+        ProcessPoolExecutor(max_tasks_per_child=1) as pool,
+        journal.open("a", encoding="utf-8") as file,
+    ):
+        file.write("\n")  # after a line that was cut
+        tasks = {pool.submit(outcomes, *each): each for each in todo}
+        failure: BaseException | None = None
+        try:
+            for task in tqdm(as_completed(tasks), total=len(tasks), desc="reseed"):
+                path, offset = tasks[task]
+                if task.cancelled():
+                    continue
+                if error := task.exception():
+                    failure = failure or error
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    continue
+                kept[path.stem, offset] = task.result()
+                row = [path.stem, offset, current[path.stem], task.result()]
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                file.flush()
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    if failure:
+        raise failure
+    return [run for path, offset in wanted for run in kept[path.stem, offset]]
+
+
+def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="tools.reseed", description=__doc__)
     parser.add_argument("offsets", type=int, help="how many, at least 1")
     parser.add_argument("--page", help="only this one; the others keep their record")
@@ -153,20 +227,13 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     count = asked.offsets
     if count < 1:
         raise PipelineError(f"offsets must be at least 1, got {count}")
-    paths, kept = _chosen(asked.page, [1, count], root)
-    # One process a task: nothing that a run leaves behind reaches the next one.
-    with ProcessPoolExecutor(max_tasks_per_child=1) as pool:
-        tasks = [
-            pool.submit(outcomes, path, offset)
-            for path in paths
-            for offset in range(1, count + 1)
-        ]
-        for task in tqdm(as_completed(tasks), total=len(tasks), desc="reseed"):
-            task.result()  # stop at the first error
-    claims = kept + summary([run for task in tasks for run in task.result()])
-    claims.sort(key=lambda row: row["page"])
-    result = {"date": today(), "offsets": [1, count], "claims": claims}
-    replace(root / RESULTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    with alone(root / RESULTS.parent, "make reseed"):
+        paths, others = _chosen(asked.page, [1, count], root)
+        runs = run_all(paths, range(1, count + 1), root)
+        claims = sorted(others + summary(runs), key=lambda row: row["page"])
+        result = {"date": today(), "offsets": [1, count], "claims": claims}
+        replace(root / RESULTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+        (root / JOURNAL).unlink()
     failing = [row for row in claims if row["passed"] < row["runs"]]
     for row in failing:
         print(f"reseed: {row['passed']} of {row['runs']}: {row['claim']}")
@@ -175,4 +242,4 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
 
 
 if __name__ == "__main__":
-    run_main(main)
+    run_main(main, "the runs that had ended are kept, and the next call goes on")
