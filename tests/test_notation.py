@@ -7,6 +7,9 @@ import pytest
 from tools.notebooks import ROOT
 
 PAGE = ROOT / "chapters/reference/notation.md"
+CHAPTERS = sorted(
+    int(path.name.partition("-")[0]) for path in (ROOT / "chapters").glob("[0-9]*.md")
+)
 GREEK = re.compile(
     r"(var)?(alpha|beta|gamma|delta|epsilon|theta|phi)|zeta|eta|iota|kappa|lambda|mu|nu"
     r"|xi|pi|rho|sigma|tau|chi|psi|omega|ell"
@@ -49,12 +52,12 @@ def formulas(text):
 def declared(page=PAGE):
     """Letters declared for each chapter: ``{1: {"m", ...}, ...}``."""
     text = page.read_text("utf-8").split("## Concordance")[0]
-    table = {chapter: set() for chapter in range(1, 7)}
+    table = {chapter: set() for chapter in CHAPTERS}
     for line in text.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
         if len(cells) < 5 or not re.fullmatch(r"all|[\d, ]+", cells[3]):
             continue
-        chapters = re.findall(r"\d", cells[3].replace("all", "123456"))
+        chapters = CHAPTERS if cells[3] == "all" else map(int, cells[3].split(","))
         first = set()
         for formula in re.findall(r"\$([^$]+)\$", cells[1]):
             # A list of symbols; each one is declared by its first letter.
@@ -63,7 +66,7 @@ def declared(page=PAGE):
                 words = {x for x in own if x.startswith(("mathrm", "operator"))}
                 first |= {*own[:1]} | words
         for chapter in chapters:
-            table[int(chapter)] |= first
+            table.setdefault(chapter, set()).update(first)
     return table
 
 
@@ -77,9 +80,10 @@ def chapter_texts():
 
 @pytest.mark.parametrize("path", chapter_texts(), ids=lambda path: path.stem)
 def test_chapter_uses_declared_letters(path):
-    chapter = int(re.search(r"\d", path.name).group())
+    chapter = int(re.search(r"\d+", path.name).group())
     used = {x for f in formulas(path.read_text("utf-8")) for x in letters(f)}
-    assert sorted(used - declared()[chapter]) == []
+    missing = sorted(used - declared()[chapter])
+    assert missing == [], f"declare for chapter {chapter} in {PAGE.name}: {missing}"
 
 
 def test_letters_of_a_formula():
