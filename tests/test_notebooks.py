@@ -96,6 +96,14 @@ def test_cells_are_short_and_prose_interrupts_them(text):
         assert run <= 3 and (run == 0 or len(cell.source.splitlines()) <= 14)
 
 
+def test_no_two_pages_draw_from_one_key():
+    pages = {}
+    for path in PAIRS:
+        for key in set(re.findall(r"\bgenerator\((\d+)", path.read_text("utf-8"))):
+            pages.setdefault(key, []).append(path.stem)
+    assert {key: shared for key, shared in pages.items() if len(shared) > 1} == {}
+
+
 # The pipeline on a small book of its own.
 
 HEAD = """---
