@@ -16,12 +16,8 @@ import ast
 import datetime
 import hashlib
 import json
-import os
 import platform
-import resource
-import sys
 from collections import Counter
-from collections.abc import Callable
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -32,7 +28,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell
 
-from tools.launch import ROOT, repository, setup_cell
+from tools.command import ROOT, PipelineError, replace, run_main
+from tools.launch import setup_cell
 
 BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
@@ -44,29 +41,6 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
-
-
-class PipelineError(RuntimeError):
-    """What is wrong, naming the file."""
-
-
-def run_main(
-    main: Callable[[], object],
-    kept: str | None = None,
-    foreseen: type[Exception] = PipelineError,
-) -> None:
-    """Call ``main``; exit with one sentence after an error that was ``foreseen``.
-
-    So too after an interruption, where ``kept`` says what that has left intact.
-    """
-    try:
-        sys.exit(main())
-    except foreseen as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        if kept is None:
-            raise
-        sys.exit(f"error: interrupted; {kept}")
 
 
 def _sha(content: bytes) -> str:
@@ -100,7 +74,7 @@ def read_text(path: Path) -> nbformat.NotebookNode:
     code = (n for n, cell in enumerate(notebook.cells) if cell.cell_type == "code")
     if (first := next(code, None)) is not None:
         tags = {"tags": ["remove-cell"]}
-        setup = new_code_cell(setup_cell(repository()), id=SETUP, metadata=tags)
+        setup = new_code_cell(setup_cell(), id=SETUP, metadata=tags)
         notebook.cells.insert(first, setup)
     return notebook
 
@@ -123,7 +97,9 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
             pending += _imports(content.decode(), root)
         if file.stem == "figures":
             pending += (root / "lib").rglob("*.mplstyle")
-    found[SETUP] = _sha(setup_cell(repository()).encode())
+        if file.stem == "drawings":
+            pending += (root / "lib").rglob("*.svg")
+    found[SETUP] = _sha(setup_cell().encode())
     return dict(sorted(found.items()))
 
 
@@ -193,17 +169,9 @@ def today() -> str:
 
 def _children_seconds() -> float:
     """CPU seconds of the kernels that have ended."""
+    import resource  # the rest of this file runs on any system
+
     return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
-
-
-def replace(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def import_notebook(notebook: Path, root: Path = ROOT) -> None:
