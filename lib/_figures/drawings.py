@@ -21,7 +21,7 @@ def drawing(name: str) -> BookFigure:
 
     Raises ValueError for a name that no drawing has.
     """
-    if name not in _DRAWINGS:
+    if not isinstance(name, str) or name not in _DRAWINGS:
         known = ", ".join(map(repr, _DRAWINGS))
         raise ValueError(f"name must be that of a drawing ({known}), got {name!r}")
     source = files("lib._figures") / f"{name}.svg"
