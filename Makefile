@@ -20,7 +20,7 @@ NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval
 
 .DEFAULT_GOAL := help
 .PHONY: help environment grader serve site pdf test units lint notebooks check-notebooks \
-  check-coursework import lab live bench reseed coursework grade bench-coursework lock
+  check-coursework import lab ways live bench reseed coursework grade bench-coursework lock
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -65,8 +65,11 @@ import: environment  ## bring cells edited in JupyterLab back: make import NB=ch
 	@test -n "$(NB)" || { echo "error: say which notebook, as in: make import NB=chapters/2-softmax-expansion.ipynb"; exit 1; }
 	@$(BIN)/python -m tools.notebooks --import $(NB)
 
-lab: environment  ## open the notebooks, or one as in CHAPTER=3, in JupyterLab
-	@$(BIN)/python -m tools.lab $(CHAPTER)
+lab: environment  ## open copies of the notebooks, or of CHAPTER=3; EDIT=1: the book's own
+	@$(BIN)/python -m tools.lab $(CHAPTER) $(if $(EDIT),--edit)
+
+ways: environment  ## every notebook alone with a small install, and what installs cost
+	@$(BIN)/python -m tools.ways
 
 live: environment  ## serve the site with a kernel behind its live pages on PORT
 	@$(BIN)/python -m tools.live --port $(PORT) $(CHAPTER)

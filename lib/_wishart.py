@@ -90,6 +90,7 @@ def gram_root(gram: Array, width: int) -> Array:
     rank = int((values > _RANK * max(values.sum(), 0)).sum())
     if rank > width:
         raise ValueError(f"gram0 has rank {rank}, more than the width {width}")
+    values[rank:] = 0  # rounding, whose root is not small: it would part equal tokens
     m = len(gram)
     columns = m if width >= 2 * m else width
     root = np.zeros((m, columns))

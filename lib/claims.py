@@ -38,6 +38,10 @@ class ClaimFailed(AssertionError):
         super().__init__(repr(verdict))
         self.verdict = verdict
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints: the sentence alone, without the lines of the check."""
+        return [f"ClaimFailed: {self}"]
+
     def __reduce__(self) -> tuple[type[ClaimFailed], tuple[Verdict]]:
         return type(self), (self.verdict,)
 

@@ -25,6 +25,10 @@ _TILES, _SIDE, _CLASSES = 30, 28, 10
 class DataUnavailable(RuntimeError):
     """The images could not be read; the message says what to put where."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints: the sentence alone."""
+        return [f"DataUnavailable: {self}"]
+
 
 def fashion_mnist() -> tuple[Array, npt.NDArray[np.int64]]:
     """Read 900 Fashion-MNIST images, 90 of each of ten classes.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from lib._figures.axes import COLORS, MARKERS, STYLE, style
+from lib._figures.drawings import drawing
 from lib._figures.explorer import Explorer, animate, explore
 from lib._figures.plots import compare_plot, curve_plot, level_plot, rate_plot
 from lib._figures.svg import INK, BookFigure, render
 
 __all__ = [
     "COLORS", "INK", "MARKERS", "BookFigure", "Explorer", "animate",
-    "compare_plot", "curve_plot", "explore", "figure", "level_plot", "rate_plot",
-    "style",
+    "compare_plot", "curve_plot", "drawing", "explore", "figure", "level_plot",
+    "rate_plot", "style",
 ]  # fmt: skip
 
 _LEAST_ALT = 40

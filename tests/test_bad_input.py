@@ -381,6 +381,7 @@ CALLS = {
     "heat.w2_to_law": dict(x=NODES, law=LAW, weights=MASS),
     "heat.PairedDistance": "w2_of_pairs",
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
+    "figures.drawing": dict(name="transformer-block"),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
     ),

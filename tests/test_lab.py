@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 
@@ -83,10 +84,18 @@ def lab(tmp_path_factory, browser):
         nbformat.write(notebook, folder / f"{name}.ipynb")
         if name == "trusted":
             NotebookNotary(data_dir=str(home / "data")).sign(notebook)
+    with serving(folder, home) as found:
+        yield found
+
+
+@contextmanager
+def serving(folder, home):
+    """Address of a JupyterLab on a folder while it runs; ``home`` has its settings."""
     places = {
         "JUPYTER_CONFIG_DIR": home / "config",
         "JUPYTER_DATA_DIR": home / "data",
         "JUPYTER_RUNTIME_DIR": home / "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": home / "settings",
         "IPYTHONDIR": home / "ipython",
         "PYTHONPATH": ROOT,
     }
@@ -96,9 +105,11 @@ def lab(tmp_path_factory, browser):
     with (home / "log").open("w") as log:
         env = os.environ | {name: str(path) for name, path in places.items()}
         server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
-    yield address(server, home)
-    server.terminate()
-    server.wait(30)
+    try:
+        yield address(server, home)
+    finally:
+        server.terminate()
+        server.wait(30)
 
 
 def address(server, home):

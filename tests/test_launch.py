@@ -1,21 +1,20 @@
-"""Ways to run a page elsewhere: JupyterLab, a downloaded notebook, Binder and Colab."""
+"""Ways to run a page elsewhere: a downloaded notebook, Binder and Colab."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
-import time
 import zipfile
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from flit_core import buildapi
 from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_notebook
 
-from lib.data import DataUnavailable, fashion_mnist
-from tools import lab, launch
+from tools import launch, wheel
 from tools.notebooks import METADATA, ROOT, SETUP, read_text, texts
 from tools.serve import HTML
 
@@ -27,52 +26,6 @@ nb_execution_mode = "off"
 html_theme = "sphinx_book_theme"
 html_theme_options = {options!r}
 """
-
-
-# make lab CHAPTER=...
-
-
-def test_chapters_go_by_number_name_and_part_of_a_name():
-    for asked in ("3", "sinkhorn", "3-Sinkhorn-to-heat-flow"):
-        assert lab.chapter(asked).stem == "3-sinkhorn-to-heat-flow"
-    assert lab.chapter("index").stem == "index"
-    assert lab.command([])[1:] == ["lab"]
-    assert lab.command(["--no-browser"])[1:] == ["lab", "--no-browser"]
-    name = "reference/more-checks-2.ipynb"
-    assert lab.command(["checks-2", "--x"])[1:] == ["lab", name, "--x"]
-
-
-@pytest.mark.parametrize(("asked", "what"), [("9", "no chapter"), ("checks", "no one")])
-def test_unknown_chapter_is_one_sentence_with_those_that_exist(asked, what):
-    command = [sys.executable, "-m", "tools.lab", asked]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert found.returncode == 1 and found.stderr.count("\n") == 1
-    assert found.stderr.startswith(f"error: '{asked}' is {what}")
-    assert all(page.name in found.stderr for page in PAGES)
-
-
-def test_lab_opens_the_chapter_asked_for(tmp_path):
-    opened, script, log = (tmp_path / name for name in ("opened", "script", "log"))
-    # JupyterLab gives the browser a page that leads to the address.
-    script.write_text(f'#!/bin/sh\ncp "${{1#file://}}" {opened}\n')
-    script.chmod(0o700)
-    places = {f"JUPYTER_{x}_DIR": str(tmp_path) for x in ("CONFIG", "DATA", "RUNTIME")}
-    env = os.environ | places | {"BROWSER": f"{script} %s"}
-    command = [sys.executable, "-m", "tools.lab", "3", "--allow-root"]
-    command += ["--ServerApp.port=0", "--LabApp.extension_manager=readonly"]
-    with log.open("w") as out:
-        server = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
-    try:
-        for _ in range(600):
-            if opened.exists() and (text := opened.read_text()):
-                break
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.1)
-        address = re.search(r"http://[^\"]+", text).group()
-        assert "/lab/tree/3-sinkhorn-to-heat-flow.ipynb?token=" in address
-    finally:
-        server.terminate()
-        server.wait(30)
 
 
 # A notebook that is downloaded.
@@ -90,63 +43,115 @@ def test_every_page_with_code_offers_its_notebook(page):
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """A folder with what ``pip install`` of the package puts there, and no more."""
-    folder = tmp_path_factory.mktemp("wheel")
-    here = os.getcwd()
-    os.chdir(ROOT)
-    try:
-        name = buildapi.build_wheel(str(folder))
-    finally:
-        os.chdir(here)
     target = tmp_path_factory.mktemp("installed")
-    zipfile.ZipFile(folder / name).extractall(target)
+    zipfile.ZipFile(wheel.build(tmp_path_factory.mktemp("wheel"))).extractall(target)
     return target
 
 
-@pytest.mark.parametrize(
-    ("page", "cells"),
-    [("chapters/reference/more-checks-2", None), ("chapters/2-softmax-expansion", 12)],
-)
-def test_download_runs_in_an_empty_folder(
-    page, cells, installed, tmp_path, monkeypatch
-):
-    notebook = read_text(ROOT / f"{page}.md")
-    notebook.cells = notebook.cells[:cells]
+# That every notebook runs so, from its first cell to its last, is checked in two parts:
+# tests/test_alone.py sees that none reads a file of the book, while all are executed,
+# and `make ways` executes all of them alone, with the installed package and no more.
+def test_download_runs_in_an_empty_folder(installed, tmp_path, monkeypatch):
+    notebook = read_text(ROOT / "chapters/reference/more-checks-2.md")
     assert any(cell.id == SETUP for cell in notebook.cells)
-    if cells:
-        try:
-            fashion_mnist()
-        except DataUnavailable as error:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(str(error))
-        assert any(
-            "needs-images" in cell.metadata.get("tags", ()) for cell in notebook.cells
-        )
     ask = "import lib, os\nprint(lib.__file__, os.listdir())"
-    notebook.cells.append(new_code_cell(ask))
+    draw = 'from lib import figures\nfigures.drawing("transformer-block")'
+    notebook.cells += [new_code_cell(ask), new_code_cell(draw)]
     monkeypatch.setenv("PYTHONPATH", str(installed))
     resources = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, kernel_name="python3", resources=resources).execute()
-    said = notebook.cells[-1].outputs[0].text
+    said = notebook.cells[-2].outputs[0].text
     assert said.strip() == f"{installed / 'lib' / '__init__.py'} []"
+    assert "<svg" in notebook.cells[-1].outputs[0].data["text/html"]
 
 
 def test_first_cell_is_short_silent_and_of_no_text():
     for text in texts():
         cells = [c for c in read_text(text).cells if c.cell_type == "code"]
         assert cells[0].id == SETUP and cells[0].metadata.tags == ["remove-cell"]
-        assert len(cells[0].source.splitlines()) <= 8
+        assert len(cells[0].source.splitlines()) <= 20
         assert "find_spec" not in text.read_text("utf-8")
     exec(cells[0].source, {})
 
 
-@pytest.mark.parametrize("name", [None, "owner/name"])
-def test_missing_package_is_explained(name, tmp_path):
+ADDRESSES = {
+    "PyPI": ("https://pypi.org/project/limits/", "limits"),
+    "Homepage": ("https://x.org/book", "https://x.org/book/a_b-1.0-py3-none-any.whl"),
+    "Repository": ("https://github.com/o/n", "git+https://github.com/o/n"),
+}
+
+
+def pyproject(*urls):
+    lines = [f"{url} = {ADDRESSES[url][0]!r}" for url in urls]
+    head = ["[project]", "name = 'a-b'", "version = '1.0'", "[project.urls]"]
+    return "\n".join([*head, *lines])
+
+
+def test_missing_package_is_explained_by_what_can_be_done_now(tmp_path):
     """Without site-packages there is no lib, and the cell needs nothing else."""
-    said = refusal(launch.setup_cell(name), tmp_path)
-    assert said.startswith("ImportError: this notebook needs the package of the book")
-    assert ("git+https://github.com/owner/name" in said) == (name is not None)
-    assert ("clone" in said) == (name is None)
+    start = "ImportError: this notebook needs the package of the book: "
+    said = refusal(launch.setup_cell(pyproject()), tmp_path)
+    assert said.startswith(f"{start}put the file a_b-*.whl, which the page 'Running")
+    assert said.endswith(" cell, where PATH is the folder of the book")
+    (tmp_path / "a_b-1.0-py3-none-any.whl").touch()
+    said = refusal(launch.setup_cell(pyproject()), tmp_path)
+    assert said == f"{start}run %pip install a_b-1.0-py3-none-any.whl in a cell"
+
+
+def test_a_published_package_is_named_the_best_place_first(tmp_path):
+    names = list(ADDRESSES)
+    for number, name in enumerate(names):
+        cell = launch.setup_cell(pyproject(*reversed(names[number:])))
+        said = refusal(cell, tmp_path)
+        assert said.endswith(f": run %pip install {ADDRESSES[name][1]} in a cell")
+
+
+def test_a_clone_around_the_notebook_is_enough(tmp_path):
+    """Without site-packages: the cell finds the package, and what it needs does not."""
+    shutil.copytree(ROOT / "lib", tmp_path / "lib")
+    folder = tmp_path / "chapters" / "reference"
+    folder.mkdir(parents=True)
+    cell = launch.setup_cell() + "\nprint(found.origin)"
+    found = run_bare(cell, folder)
+    assert found.stdout.strip() == str(tmp_path / "lib" / "__init__.py")
+
+
+def test_without_the_package_a_kernel_shows_one_sentence(tmp_path, monkeypatch):
+    """The error is an error; what JupyterLab prints of it is its sentence."""
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    hidden = "import sys\nsys.meta_path.clear(); sys.path_importer_cache.clear()"
+    cells = [hidden, launch.setup_cell().replace("import sys\n", "", 1)]
+    (output,) = outputs_of_last(cells, tmp_path)
+    assert output.ename == "ImportError"
+    assert output.traceback == [f"ImportError: {output.evalue}"]
+
+
+def test_a_failed_claim_in_a_kernel_is_one_sentence(tmp_path):
+    call = 'verify("one is two", measured=1, expected=2, tolerance=0.1)'
+    (output,) = outputs_of_last(["from lib.claims import verify", call], tmp_path)
+    assert output.ename == "ClaimFailed"
+    assert output.traceback == [f"ClaimFailed: {output.evalue}"]
+    assert output.evalue.startswith("FAILS: one is two: measured 1")
+
+
+def test_missing_images_in_a_kernel_are_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LIMIT_DATA", str(tmp_path))
+    (output,) = outputs_of_last(
+        ["from lib import data", "data.fashion_mnist()"], tmp_path
+    )
+    assert output.ename == "DataUnavailable" and str(tmp_path) in output.evalue
+    assert output.traceback == [f"DataUnavailable: {output.evalue}"]
+
+
+def outputs_of_last(cells, folder):
+    """Outputs of the last cell, which fails for nbclient, as it does for nbval."""
+    notebook = new_notebook(cells=[new_code_cell(source) for source in cells])
+    client = NotebookClient(
+        notebook, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
+    with pytest.raises(CellExecutionError):
+        client.execute()
+    return notebook.cells[-1].outputs
 
 
 @pytest.mark.parametrize("other", ["lib.py", "lib/__init__.py", "lib/notes.txt"])
@@ -154,7 +159,7 @@ def test_another_lib_is_named(other, tmp_path):
     path = tmp_path / other
     path.parent.mkdir(exist_ok=True)
     path.write_text("")
-    said = refusal(launch.setup_cell(None), tmp_path)
+    said = refusal(launch.setup_cell(), tmp_path)
     named = path if path.suffix == ".py" else path.parent
     assert (
         said
@@ -164,15 +169,19 @@ def test_another_lib_is_named(other, tmp_path):
 
 def refusal(cell, folder):
     """Last line of the error that a cell raises in a folder, without site-packages."""
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    command = [sys.executable, "-S", "-c", cell]
-    found = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    found = run_bare(cell, folder)
     assert found.returncode == 1
     return (
         found.stderr.strip()
         .splitlines()[-1]
         .replace("rename lib", f"rename {folder}/lib")
     )
+
+
+def run_bare(cell, folder):
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    command = [sys.executable, "-S", "-c", cell]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
 
 # Binder and Colab, once the address of the repository is known.

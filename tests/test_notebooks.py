@@ -247,7 +247,7 @@ def test_only_the_notebooks_named_are_made(book):
 def test_a_second_run_refuses(book):
     path = write(book, "1")
     said = pytest.raises(PipelineError, match="another make notebooks is running")
-    with notebooks.alone(book / "chapters", "make notebooks"), said:
+    with exclusive(book / "chapters", "make notebooks"), said:
         notebooks.main([], book)
     assert not path.with_suffix(".ipynb").exists()
     notebooks.main([], book)

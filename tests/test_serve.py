@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from tools import serve
-from tools.notebooks import PipelineError, alone
+from tools.command import PipelineError, exclusive
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_build_that_failed_is_begun_anew(project):
 
 def test_a_second_build_refuses(project):
     with (
-        alone(project, "build of the site"),
+        exclusive(project, "build of the site"),
         pytest.raises(PipelineError, match="another build of the site is running"),
     ):
         serve.build(project)

@@ -26,7 +26,7 @@ import numpy as np
 from nbformat import NotebookNode
 
 from lib.coursework import TERM
-from tools.launch import install_line, repository
+from tools import wheel
 from tools.notebooks import (
     ROOT,
     SETS,
@@ -48,9 +48,11 @@ README = """{title}
 Open {name}.ipynb in JupyterLab or another notebook program, and write your answers
 where "YOUR CODE HERE" and "YOUR ANSWER HERE" stand. Leave the other cells as they are.
 
-You need Python 3.11, 3.12 or 3.13 and the package of the book:
+You need Python 3.11 or later and the package of the book, which lies beside this file:
 
-    {install}
+    pip install {wheel}
+
+(On Colab: upload that file, and run %pip install {wheel} in a cell.)
 
 Before you hand {name}.ipynb in, run all of it from the start in a new kernel.
 """
@@ -192,15 +194,15 @@ def release(course: Path, name: str) -> Path:
         raise PipelineError(f"{name} could not be released:\n{result['log']}")
     notebook = course / "release" / name / f"{name}.ipynb"
     first = next(c for c in nbformat.read(notebook, 4).cells if c.source[:2] == "# ")
-    title, install = first.source.splitlines()[0][2:], install_line(repository())
+    title, package = first.source.splitlines()[0][2:], wheel.build(course)
     archive = course / "students" / f"{name}.zip"
     archive.parent.mkdir(exist_ok=True)
     part = archive.with_name(archive.name + ".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
         file.write(notebook, f"{name}/{name}.ipynb")
-        file.writestr(
-            f"{name}/README.txt", README.format(title=title, name=name, install=install)
-        )
+        file.write(package, f"{name}/{package.name}")
+        told = README.format(title=title, name=name, wheel=package.name)
+        file.writestr(f"{name}/README.txt", told)
     os.replace(part, archive)
     return archive
 

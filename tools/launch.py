@@ -1,50 +1,93 @@
 """Ways to run a page: Binder, Colab, and the first cell of a downloaded notebook.
 
-The address of the repository stands in pyproject.toml alone. Where it is not known,
-whatever needs it is absent.
+The public addresses stand in pyproject.toml alone. Where one is not known, whatever
+needs it is absent.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.command import ROOT
+
 BRANCH = "main"
 BINDER, COLAB = "https://mybinder.org", "https://colab.research.google.com"
 # The only forge that Colab opens notebooks from.
 GITHUB = re.compile(r"https://github\.com/(?P<name>[\w.-]+/[\w.-]+?)/?")
+PYPI = re.compile(r"https://pypi\.org/project/(?P<name>[\w.-]+?)/?")
+# Who finds no package has a clone around the notebook, a wheel beside it, or neither.
 SETUP = """\
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
-found, install = find_spec("lib"), "{install}"
+sys.path += [str(p) for p in Path.cwd().parents if (p / "lib/claims.py").is_file()]
+found, problem = find_spec("lib"), None
 if found is None:
-    raise ImportError(f"this notebook needs the package of the book: {{install}}")
-if not (found.submodule_search_locations and find_spec("lib.claims")):
+    install = "{install}"
+    for wheel in Path.cwd().glob("{wheels}"):
+        install = f"run %pip install {{wheel.name}} in a cell"
+    problem = f"this notebook needs the package of the book: {{install}}"
+elif not (found.submodule_search_locations and find_spec("lib.claims")):
     other = found.origin or [*found.submodule_search_locations][0]
-    raise ImportError(f"another lib hides the package of the book: rename {{other}}")"""
+    problem = f"another lib hides the package of the book: rename {{other}}"
+if problem:
+    error = ImportError(problem)
+    error._render_traceback_ = lambda: [f"ImportError: {{problem}}"]
+    raise error"""
+
+
+def project(pyproject: str | None = None) -> dict[str, Any]:
+    """The table ``[project]`` of pyproject.toml."""
+    if pyproject is None:
+        pyproject = (ROOT / "pyproject.toml").read_text("utf-8")
+    table: dict[str, Any] = tomllib.loads(pyproject)["project"]
+    return table
 
 
 def project_url(name: str, pyproject: str | None = None) -> str | None:
     """An address from ``[project.urls]``; None while it is not there."""
-    if pyproject is None:
-        pyproject = (ROOT / "pyproject.toml").read_text("utf-8")
-    urls: dict[str, str] = tomllib.loads(pyproject)["project"].get("urls", {})
-    return urls.get(name)
+    found: str | None = project(pyproject).get("urls", {}).get(name)
+    return found
+
+
+def _name_in(pattern: re.Pattern[str], url: str, where: str, text: str | None) -> Any:
+    address = project_url(url, text)
+    if address is None:
+        return None
+    if not (found := pattern.fullmatch(address)):
+        raise ValueError(
+            f"{url} in pyproject.toml is no address on {where}: {address!r}"
+        )
+    return found["name"]
 
 
 def repository(pyproject: str | None = None) -> str | None:
     """``owner/name`` of the repository on GitHub; None while there is none."""
-    address = project_url("Repository", pyproject)
-    if address is None:
-        return None
-    if not (found := GITHUB.fullmatch(address)):
-        raise ValueError(
-            f"Repository in pyproject.toml is no address on GitHub: {address!r}"
-        )
-    return found["name"].removesuffix(".git")
+    name = _name_in(GITHUB, "Repository", "GitHub", pyproject)
+    return name and name.removesuffix(".git")
+
+
+def wheels(pyproject: str | None = None) -> str:
+    """Pattern of the names that the package has as a wheel."""
+    return project(pyproject)["name"].replace("-", "_") + "-*.whl"
+
+
+def published(pyproject: str | None = None) -> str | None:
+    """What pip installs the package from, the best there is; None where nothing is.
+
+    The package index, the wheel that stands on the site, or the repository.
+    """
+    if name := _name_in(PYPI, "PyPI", "PyPI", pyproject):
+        return str(name)
+    if site := project_url("Homepage", pyproject):
+        version = f"-{project(pyproject)['version']}-py3-none-any."
+        return f"{site.rstrip('/')}/{wheels(pyproject).replace('-*.', version)}"
+    if name := repository(pyproject):
+        return f"git+https://github.com/{name}"
+    return None
 
 
 def theme_options(name: str | None) -> dict[str, Any]:
@@ -62,13 +105,17 @@ def theme_options(name: str | None) -> dict[str, Any]:
     }
 
 
-def setup_cell(name: str | None) -> str:
+def setup_cell(pyproject: str | None = None) -> str:
     """The first cell of a notebook, which says what to do where ``lib`` is missing."""
-    return SETUP.format(install=("%" if name else "") + install_line(name))
+    return SETUP.format(wheels=wheels(pyproject), install=install_line(pyproject))
 
 
-def install_line(name: str | None) -> str:
-    """How to install the package, from GitHub where the repository is known."""
-    if name:
-        return f"pip install git+https://github.com/{name}"
-    return "pip install PATH, the path of a clone of the project"
+def install_line(pyproject: str | None = None) -> str:
+    """What to do where there is neither a clone nor a wheel."""
+    if place := published(pyproject):
+        return f"run %pip install {place} in a cell"
+    return (
+        f"put the file {wheels(pyproject)}, which the page 'Running the book' offers,"
+        " beside this notebook and run this cell again, or run %pip install PATH in a"
+        " cell, where PATH is the folder of the book"
+    )

@@ -16,18 +16,13 @@ from __future__ import annotations
 import argparse
 import ast
 import datetime
-import fcntl
 import hashlib
 import json
-import os
 import platform
 import re
 import resource
-import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -39,7 +34,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell
 
-from tools.launch import ROOT, repository, setup_cell
+from tools.command import ROOT, PipelineError, exclusive, replace, run_main
+from tools.launch import setup_cell
 
 BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
@@ -54,29 +50,6 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
-
-
-class PipelineError(RuntimeError):
-    """What is wrong, naming the file."""
-
-
-def run_main(
-    main: Callable[[], object],
-    kept: str | None = None,
-    foreseen: type[Exception] = PipelineError,
-) -> None:
-    """Call ``main``; exit with one sentence after an error that was ``foreseen``.
-
-    So too after an interruption, where ``kept`` says what that has left intact.
-    """
-    try:
-        sys.exit(main())
-    except foreseen as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        if kept is None:
-            raise
-        sys.exit(f"error: interrupted; {kept}")
 
 
 def _sha(content: bytes) -> str:
@@ -110,7 +83,7 @@ def read_text(path: Path) -> nbformat.NotebookNode:
     code = (n for n, cell in enumerate(notebook.cells) if cell.cell_type == "code")
     if (first := next(code, None)) is not None:
         tags = {"tags": ["remove-cell"]}
-        setup = new_code_cell(setup_cell(repository()), id=SETUP, metadata=tags)
+        setup = new_code_cell(setup_cell(), id=SETUP, metadata=tags)
         notebook.cells.insert(first, setup)
     return notebook
 
@@ -139,10 +112,12 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
             found[name] = _sha(file.read_bytes())
         if file.stem == "figures":
             pending += (root / "lib").rglob("*.mplstyle")
+        if file.stem == "drawings":
+            pending += (root / "lib").rglob("*.svg")
     found[path.relative_to(root).as_posix()] = _sha(path.read_bytes())
     found["requirements.lock"] = _sha(repr(versions(root)).encode())
     found[CODE] = _sha(repr(code).encode())
-    found[SETUP] = _sha(setup_cell(repository()).encode())
+    found[SETUP] = _sha(setup_cell().encode())
     return dict(sorted(found.items()))
 
 
@@ -272,34 +247,9 @@ def today() -> str:
 
 def _children_seconds() -> float:
     """CPU seconds of the kernels that have ended."""
+    import resource  # the rest of this file runs on any system
+
     return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
-
-
-def replace(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(part, path)
-    except OSError as error:
-        raise PipelineError(
-            f"{path} was not written ({error.strerror}); what was there still is"
-        ) from None
-    finally:
-        part.unlink(missing_ok=True)
-
-
-@contextmanager
-def alone(folder: Path, what: str) -> Iterator[None]:
-    """One process at a time is within it; a second one stops with a sentence."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise PipelineError(f"another {what} is running here; wait for it") from None
-    finally:
-        os.close(descriptor)
 
 
 def import_notebook(notebook: Path, root: Path = ROOT) -> None:
@@ -345,7 +295,7 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> None:
     parser.add_argument("names", nargs="*", help="only these notebooks")
     parser.add_argument("--import", dest="notebook", type=Path)
     asked = parser.parse_args(argv)
-    with alone(root / BOOK, "make notebooks"):
+    with exclusive(root / BOOK, "make notebooks"):
         if asked.notebook:
             return import_notebook(asked.notebook, root)
         for path in chosen(asked.names, root):

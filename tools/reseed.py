@@ -25,7 +25,7 @@ from typing import Any
 from tools.notebooks import (
     ROOT,
     PipelineError,
-    alone,
+    exclusive,
     digests,
     replace,
     run_main,
@@ -227,7 +227,7 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     count = asked.offsets
     if count < 1:
         raise PipelineError(f"offsets must be at least 1, got {count}")
-    with alone(root / RESULTS.parent, "make reseed"):
+    with exclusive(root / RESULTS.parent, "make reseed"):
         paths, others = _chosen(asked.page, [1, count], root)
         runs = run_all(paths, range(1, count + 1), root)
         claims = sorted(others + summary(runs), key=lambda row: row["page"])

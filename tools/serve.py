@@ -26,7 +26,8 @@ import tornado.netutil
 import tornado.web
 
 from tools.head import NOT_FOUND, base_path, public_address
-from tools.notebooks import ROOT, PipelineError, alone, run_main, stale, texts
+from tools.command import ROOT, PipelineError, exclusive, run_main
+from tools.notebooks import stale, texts
 
 HTML = Path("_build/html")
 STAMP = Path("_build/built-from")
@@ -62,7 +63,7 @@ def source_digest(root: Path = ROOT) -> str:
 
 def build(root: Path = ROOT) -> Path:
     """Build the site unless it is fresh; a warning is an error."""
-    with alone(root, "build of the site"):
+    with exclusive(root, "build of the site"):
         return _build(root)
 
 

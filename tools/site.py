@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools import card, head, launch, live_page, pages, scoreboard, teaching
+from tools import card, head, launch, live_page, pages, scoreboard, teaching, wheel
 from tools.finish import finish
 from tools.notebooks import ROOT, texts
 
@@ -65,6 +65,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
         folder, address = Path(app.outdir), app.env.limit_address
         finish(folder, head.base_path(address))
         live_page.write_live_pages(folder, texts(), ROOT, launch.repository())
+        wheel.build(folder)
         publish(folder, app.env.found_docs, address)
 
 

@@ -1,0 +1,79 @@
+"""The text of every notebook as JupyterLab shows it: statements, formulas, answers."""
+
+import json
+import re
+from collections import Counter
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+from test_lab import QUIET, serving
+
+from tools.notebooks import read_text, texts
+
+# What a reader must not see of the source, in text that stands outside of code.
+RAW = re.compile(
+    r":label:|:{3}|`{3}|\{(?:prf|cite|doc|ref|eq|dropdown)\b|\$|\\[a-z]{2}"
+)
+STATEMENT = re.compile(r"^`{3,}\{prf:(\w+)\}", re.M)
+FOLDED = re.compile(r"^:{3,}\{dropdown\}|^:class: .*\bdropdown\b", re.M)
+# A long notebook draws what is in view alone; here it draws everything.
+WHOLE = {"windowingMode": "none"}
+PAGES = {text.stem: text for text in texts()}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory, browser):
+    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("folder")
+    settings = home / "settings" / "@jupyterlab" / "notebook-extension"
+    for place in (home / "config" / "labconfig", home / "data", home / "runtime"):
+        place.mkdir(parents=True)
+    settings.mkdir(parents=True)
+    (home / "config" / "labconfig" / "page_config.json").write_text(json.dumps(QUIET))
+    (settings / "tracker.jupyterlab-settings").write_text(json.dumps(WHOLE))
+    for name, text in PAGES.items():
+        notebook = read_text(text)
+        notebook.cells = [c for c in notebook.cells if c.cell_type == "markdown"]
+        nbformat.write(notebook, folder / f"{name}.ipynb")
+    with serving(folder, home) as address:
+        yield address
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_text_is_shown_as_in_the_book(name, lab, browser):
+    cells = [c for c in read_text(PAGES[name]).cells if c.cell_type == "markdown"]
+    source = "\n\n".join(cell.source for cell in cells)
+    page = browser.new_page(viewport={"width": 1000, "height": 2000})
+    page.goto(f"{lab}doc/tree/{name}.ipynb")
+    shown = page.locator(".jp-MarkdownCell .jp-MarkdownOutput")
+    expect(shown).to_have_count(len(cells), timeout=60_000)
+    expect(page.locator(".jp-MarkdownOutput:not(:has(*))")).to_have_count(0)
+    # Statements by their kind and number, in order; the proofs among them.
+    kinds = [kind.capitalize() for kind in STATEMENT.findall(source)]
+    heads = page.locator("aside", has_text=re.compile(rf"^({'|'.join({*kinds})}) \d"))
+    if kinds:
+        expect(heads).to_have_count(len(kinds), timeout=60_000)
+        numbered, seen = Counter(), []
+        for kind in kinds:
+            numbered[kind] += 1
+            seen.append(re.compile(rf"^{kind} {numbered[kind]}\b"))
+        expect(heads).to_have_text(seen)
+    if "$" in source:
+        assert (
+            page.locator(".katex").count() and not page.locator(".katex-error").count()
+        )
+    for text in shown.all():
+        words = text.evaluate(
+            "node => {const copy = node.cloneNode(true);"
+            "copy.querySelectorAll('code, pre, .katex').forEach(each => each.remove());"
+            "return copy.textContent}"
+        )
+        assert not RAW.search(words), RAW.search(words)
+    # Answers are folded, and open at a click.
+    answers = page.locator("details.myst-dropdown")
+    assert answers.count() >= len(FOLDED.findall(source))
+    assert page.locator("details.myst-dropdown[open]").count() == 0
+    if answers.count():
+        answers.first.locator("summary").click()
+        expect(page.locator("details.myst-dropdown[open]")).to_have_count(1)
+    page.close()
