@@ -36,6 +36,7 @@ from tools.launch import ROOT, repository, setup_cell
 
 BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
+READ = {".mplstyle", ".svg"}  # files of lib that its modules read
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = "\nkernelspec:"
 KEY = "attention_limit"  # notebook metadata: {path: sha256} of all it was made from
@@ -121,8 +122,8 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
         found[name] = _sha(content)
         if file.suffix == ".py":
             pending += _imports(content.decode(), root)
-        if file.stem == "figures":
-            pending += (root / "lib").rglob("*.mplstyle")
+            # What its code reads lies beside it.
+            pending += [p for p in file.parent.iterdir() if p.suffix in READ]
     found[SETUP] = _sha(setup_cell(repository()).encode())
     return dict(sorted(found.items()))
 
