@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from lib.figures.svg import render
-from lib.figures.theme import STYLE
+from lib.figures.theme import saving
 
 #: Largest PNG of one figure, in bytes.
 BUDGET = 40_000
@@ -34,12 +33,12 @@ def still(fig: Figure, svg: str, source: str) -> bytes | None:
         sizes = (_drawn(fig, dpi, source) for dpi in _RESOLUTIONS)
         return next((png for png in sizes if len(png) <= BUDGET), None)
     finally:
-        fig.set_layout_engine(layout)
+        fig.set_layout_engine(layout or "none")
 
 
 def _drawn(fig: Figure, dpi: int, source: str) -> bytes:
     full, small, info = io.BytesIO(), io.BytesIO(), PngInfo()
-    with mpl.rc_context(fname=STYLE):
+    with saving():
         fig.savefig(full, format="png", dpi=dpi, facecolor="white", transparent=False)
     colors = Image.open(full).convert("RGB")
     colors = colors.quantize(_COLORS, dither=Image.Dither.NONE)

@@ -37,8 +37,8 @@ def checked_stops(name: str, given: Sequence[Any], continuous: bool) -> tuple[An
 
 def labels(stops: tuple[Any, ...]) -> list[str]:
     """What a reader sees of each stop: four digits, or as many as tell them apart."""
-    for digits in (4, 6, 9, 12, 17):
-        shown = [f"{x:.{digits}g}" if isinstance(x, float) else str(x) for x in stops]
+    for form in ("{:.4g}", "{:.6g}", "{:.9g}", "{!r}"):
+        shown = [form.format(x) if isinstance(x, float) else str(x) for x in stops]
         if len(set(shown)) == len(shown):
             return shown
     return [repr(x) for x in stops]  # a text that reads like a number

@@ -7,10 +7,9 @@ import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from lib.figures.theme import INK, MAPPED, STYLE
+from lib.figures.theme import INK, MAPPED, saving
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
@@ -33,7 +32,7 @@ def render(fig: Figure) -> str:
     """
     buffer = io.StringIO()
     nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with mpl.rc_context(fname=STYLE):
+    with saving():
         fig.savefig(buffer, format="svg", metadata=nothing)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].strip()

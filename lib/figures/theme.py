@@ -40,6 +40,14 @@ _PAINTED = (
 
 
 @contextmanager
+def saving() -> Iterator[None]:
+    """Save a figure in the style of the book, with the layout that it has."""
+    # matplotlib would give a figure without a layout engine this one for good.
+    with mpl.rc_context({"figure.constrained_layout.use": False}, fname=STYLE):
+        yield
+
+
+@contextmanager
 def style() -> Iterator[None]:
     """Draw in the style of the book inside a ``with`` block, and only there."""
     with mpl.rc_context(fname=STYLE):
