@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import hashlib
+import inspect
 import io
 import json
 import re
@@ -15,6 +16,7 @@ import nbformat
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from nbclient import NotebookClient
 from PIL import Image
 
 from lib import figures
@@ -209,13 +211,19 @@ def moved(explorer):
         control.value = first
 
 
+def written(**values):
+    """A figure that takes no time: its values, as a text."""
+    text = ", ".join(f"{name} is {value}" for name, value in values.items())
+    return BookFigure(f"<svg><text>{text}</text></svg>", f"A text that says: {text}.")
+
+
 @pytest.mark.parametrize("continuous", [False, True])
 def test_every_position_in_a_kernel_shows_its_own_picture(continuous):
-    stops = dict(height=[0.1, 0.3, 0.4], label=["a", "b"], count=[2, 3])
-    explorer = explore(bars, continuous=continuous, **stops)
+    stops = dict(height=[0.1, 0.3, 0.4], label=["a", "b"], count=[2, 4])
+    explorer = explore(written, continuous=continuous, **stops)
     seen = list(moved(explorer))
     for values, shown in seen:
-        assert shown == bars(**values)._repr_html_()
+        assert shown == written(**values)._repr_html_()
     heights = {values["height"] for values, _ in seen}
     assert len(heights) > 50 if continuous else heights == {0.1, 0.3, 0.4}
 
@@ -405,12 +413,12 @@ def test_animation_in_a_kernel_plays(continuous):
         ({"height": [0.1, 10**400]}, "height must list finite numbers or texts"),
         ({"height": [0.1, None]}, "height must list finite numbers or texts"),
         ({"height": [0.1, 1j]}, "height must list finite numbers or texts"),
-        ({"height": np.linspace(0.1, 0.4, 3), "label": list("abcdefgh" * 1)}, None),
+        ({"height": np.linspace(0.1, 0.4, 3), "label": list("abcdefgh")}, None),
     ],
 )
 def test_explorer_names_bad_values(values, message):
     if message is None:
-        assert len(explore(bars, **values).frames) == 24
+        assert len(explore(written, **values).frames) == 24
         return
     with pytest.raises(ValueError, match=message):
         explore(bars, **values)
@@ -549,8 +557,11 @@ def test_frames_are_drawn_as_png_only_where_they_are_displayed(monkeypatch):
     monkeypatch.setattr(
         figures.png, "_drawn", lambda *a: drawn_stills.append(a) or draw(*a)
     )
-    explorer = explore(bars, continuous=True, height=[0.1, 0.3])
-    assert list(moved(explorer)) and explorer._repr_html_() and drawn_stills == []
+    explorer = explore(
+        lambda count: bars(0.1, count=count), continuous=True, count=[1, 3]
+    )
+    assert len(list(moved(explorer))) == 3
+    assert explorer._repr_html_() and drawn_stills == []
     assert explorer._repr_mimebundle_() and len(drawn_stills) == 1
     assert [frame.source is None for frame in explorer.frames] == [False, True]
 
@@ -587,10 +598,10 @@ def test_png_is_of_the_figure_as_it_was_or_there_is_none():
 
 def test_png_of_the_busiest_figure_stays_within_the_budget():
     rng = np.random.default_rng(1)
-    fig = Figure(figsize=(12, 9))
+    fig = Figure(figsize=(8, 6))
     ax = fig.subplots()
-    ax.imshow(rng.random((900, 1200, 3)), aspect="auto")
-    ax.set(xlim=(0, 1200), ylim=(0, 900))
+    ax.imshow(rng.random((150, 200, 3)), aspect="auto")
+    ax.set(xlim=(0, 200), ylim=(0, 150))
     png = figure(fig, alt=ALT).still("note")
     assert 1_000 < len(png) <= figures.png.BUDGET == 40_000
 
@@ -723,3 +734,38 @@ def test_style_is_among_what_makes_a_notebook_stale():
     parts = {p.name for p in (ROOT / "lib" / "figures").glob("*.py")}
     for part in {*parts, "book.mplstyle"}:
         assert f"lib/figures/{part}" in made_of
+
+
+# Every drawing function of the book at every position of its controls: minutes long.
+
+WALK = """
+from lib.figures import Explorer
+
+for explorer in [x for x in Out.values() if isinstance(x, Explorer)]:
+    *controls, view = explorer.widget().children[explorer.plays:]
+    for control in controls:
+        first, tried = control.value, positions(control)
+        for position in tried:
+            control.value = position
+            assert "alert" not in view.value, view.value
+            assert "<svg" in view.value
+        control.value = first
+        print(explorer.draw.__name__, control.description, len(tried))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", texts(), ids=lambda path: path.stem)
+def test_every_drawing_function_answers_at_every_position(text):
+    notebook = notebooks.read_text(text)
+    source = "\n".join(cell.source for cell in notebook.cells)
+    calls = len(re.findall(r"^(?:figures\.)?(?:explore|animate)\(", source, re.M))
+    if not calls:
+        pytest.skip("there is no explorer")
+    walk = f"import numpy as np\n{inspect.getsource(positions)}\n{WALK}"
+    notebook.cells.append(nbformat.v4.new_code_cell(walk))
+    resources = {"metadata": {"path": str(text.parent)}}
+    NotebookClient(notebook, timeout=None, resources=resources).execute()
+    said = notebook.cells[-1].outputs[0].text
+    assert len({line.split()[0] for line in said.splitlines()}) == calls
+    print(said)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from lib.figures.markup import below, digest, picture, stored_forms
 from lib.figures.png import still
 from lib.figures.svg import own_ids, render
-from lib.figures.theme import use_book_colors
+from lib.figures.theme import mark_color_maps, needs_book_colors, use_book_colors
 
 _LEAST_ALT = 40
 
@@ -90,11 +90,14 @@ def figure(fig: Figure, *, alt: str, caption: str | None = None) -> BookFigure:
                 f"fig.axes[{number}] has no explicit limits: set both, as in"
                 " ax.set(xlim=(0, 1), ylim=(0, 1))"
             )
-    use_book_colors(fig)
-    made = BookFigure(render(fig), alt, caption, fig)
+    mark_color_maps(fig)
+    svg = render(fig)
+    if needs_book_colors(svg):
+        use_book_colors(fig)
+        svg = render(fig)
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close(fig)
-    return made
+    return BookFigure(svg, alt, caption, fig)
 
 
 def _require_alt(alt: str) -> None:

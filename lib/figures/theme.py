@@ -41,9 +41,14 @@ _PAINTED = (
 
 @contextmanager
 def saving() -> Iterator[None]:
-    """Save a figure in the style of the book, with the layout that it has."""
-    # matplotlib would give a figure without a layout engine this one for good.
-    with mpl.rc_context({"figure.constrained_layout.use": False}, fname=STYLE):
+    """Save a figure in the style of the book, with the layout and cycle that it has."""
+    kept = {
+        # matplotlib would give a figure without a layout engine this one for good.
+        "figure.constrained_layout.use": False,
+        # The color "C7" is looked up when it is drawn.
+        "axes.prop_cycle": mpl.rcParams["axes.prop_cycle"],
+    }
+    with mpl.rc_context(kept, fname=STYLE):
         yield
 
 
@@ -54,18 +59,25 @@ def style() -> Iterator[None]:
         yield
 
 
-def use_book_colors(fig: Figure) -> None:
-    """Give what is drawn in a default color of matplotlib that of the book instead.
+def mark_color_maps(fig: Figure) -> None:
+    """Mark what has the colors of a color map: they are data, and stay."""
+    for ax in fig.axes:
+        for artist in ax.collections:
+            if artist.get_array() is not None:
+                artist.set_gid(MAPPED)
 
-    The colors of a color map are data: they stay, and their artist is marked.
-    """
+
+def needs_book_colors(svg: str) -> bool:
+    """Whether a drawing has one of the default colors of matplotlib."""
+    return any(color in svg for color in _BOOK)
+
+
+def use_book_colors(fig: Figure) -> None:
+    """Give what is drawn in a default color of matplotlib that of the book instead."""
     for artist in fig.findobj():
-        if getattr(artist, "get_array", lambda: None)() is not None:
-            artist.set_gid(MAPPED)
-            continue
         arrow = getattr(artist, "arrow_patch", None)
         for each in (artist, arrow) if arrow else (artist,):
-            for name in _PAINTED:
+            for name in () if each.get_gid() == MAPPED else _PAINTED:
                 _repaint(each, name)
 
 
