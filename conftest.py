@@ -28,6 +28,13 @@ def pytest_configure(config):
     config.add_cleanup(folder.cleanup)
 
 
+def pytest_sessionstart(session):
+    """What nbval leaves out of the comparison, unless a command names another file."""
+    if getattr(session.config.option, "nbval_sanitize_with", "") is None:
+        path = Path(__file__).parent / "tools" / "nbval.cfg"
+        session.config.option.nbval_sanitize_with = str(path)
+
+
 def pytest_collection_modifyitems(config, items):
     needing = [
         item

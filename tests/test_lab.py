@@ -16,10 +16,12 @@ from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from lib.data import DataUnavailable, fashion_mnist
-from tools.notebooks import ROOT
+from tools.notebooks import ROOT, read_text, texts
 
+LONG = 600_000  # milliseconds, for what needs seconds on an idle machine
 CHAPTER = ROOT / "chapters" / "2-softmax-expansion.ipynb"
 DRAW = """
+import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from lib.figures import explore, figure, style
 
@@ -30,16 +32,42 @@ def draw(**chosen):
         fig.subplots().set(xlim=(0, 1), ylim=(0, 1), title=value)
     alt = f"An empty rectangle & above it, as its title, the value “{value}”."
     return figure(fig, alt=alt, caption="What matters is the title.")
+
+TABLE = {0.25: 0.25, 0.5: 0.5, 1.0: 1.0}
+
+def look_up(τ):
+    return draw(τ=TABLE[τ])
+
+def fragile(shift):
+    if 0 < shift < 0.1:
+        raise ArithmeticError("no <title> for this")
+    return draw(shift=shift)
 """
 SHOW = [
     "draw(law='uniform')",
-    "explore(draw, scale=[0.25, 0.5, 1.0, 2.0])",
-    "explore(draw, shift=[0.0, 0.5, 2.0])",
+    "explore(draw, continuous=True, scale=[0.25, 0.5, 1.0, 2.0])",
+    "explore(fragile, continuous=True, shift=[0.0, 0.5, 2.0])",
     "explore(draw, law=['uniform', 'normal'])",
+    "explore(look_up, τ=[0.25, 0.5, 1.0])",
 ]
+# Plain matplotlib, in a cell of a reader.
+PLAIN = """
+fig, ax = plt.subplots()
+ax.plot([0, 1], [0, 1], label="a line")
+ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="x")
+figure(fig, alt="A line from the lower left corner to the upper right one.")
+"""
 FAILED = "[data-mime-type$='jupyter.error'], [data-mime-type$='jupyter.stderr']"
-# The plugin that asks a new user whether to fetch news from outside.
-QUIET = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+SETTINGS = {
+    # The plugin that asks a new user whether to fetch news from outside.
+    "labconfig/page_config.json": {
+        "disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}
+    },
+    # Cells out of sight are on the page as well.
+    "lab/user-settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings": {
+        "windowingMode": "none"
+    },
+}
 
 
 def small_notebook(*, outputs):
@@ -47,8 +75,9 @@ def small_notebook(*, outputs):
     exec(DRAW, names)
     for cell in cells[1:] if outputs else []:
         value = eval(cell.source, names)
-        data = {"text/html": value._repr_html_(), "text/plain": repr(value)}
-        cell.outputs = [new_output("display_data", data)]
+        cell.outputs = [new_output("display_data", value._repr_mimebundle_())]
+    if not outputs:
+        cells.append(new_code_cell(PLAIN))
     kernel = {"name": "python3", "display_name": "Python 3"}
     return new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
@@ -73,12 +102,21 @@ def stored_figures(notebook):
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory, browser):
+def folder(tmp_path_factory):
+    """Where the JupyterLab finds its notebooks."""
+    return tmp_path_factory.mktemp("folder")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory, folder, browser):
     """Address of a JupyterLab on a temporary folder, and with a home of its own."""
-    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("folder")
-    for name in ("config/labconfig", "data", "runtime"):
-        (home / name).mkdir(parents=True)
-    (home / "config" / "labconfig" / "page_config.json").write_text(json.dumps(QUIET))
+    home = tmp_path_factory.mktemp("home")
+    for name, content in SETTINGS.items():
+        path = home / "config" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content))
+    for name in ("data", "runtime"):
+        (home / name).mkdir()
     for name, notebook in notebooks().items():
         notebook.metadata["title"] = name  # so that each has a signature of its own
         nbformat.write(notebook, folder / f"{name}.ipynb")
@@ -150,8 +188,8 @@ def run_all(page):
     page.get_by_text("Run All Cells", exact=True).click()
     last = page.locator(".jp-CodeCell .jp-InputPrompt").last
     ran = last.and_(page.get_by_text(re.compile(r"\[\d+\]")))
-    ran.or_(page.locator(FAILED)).first.wait_for()
-    idle.wait_for()
+    ran.or_(page.locator(FAILED)).first.wait_for(timeout=LONG)
+    idle.wait_for(timeout=LONG)
     assert page.locator(FAILED).all_inner_texts() == []
 
 
@@ -171,21 +209,57 @@ def press(page, number, *keys):
     return zip(*seen, strict=True)
 
 
-def test_explorers_are_live_in_a_kernel(opened):
+@pytest.fixture(scope="module")
+def live(opened):
+    """A page on which the small notebook has run, for the tests that follow."""
     page = opened("new")
     run_all(page)
-    page.locator(".widget-slider").nth(2).wait_for()
+    return page
+
+
+def test_explorers_are_live_in_a_kernel(live):
+    page = live
+    page.locator(".widget-slider").nth(3).wait_for()
     assert page.locator(".book-explorer").count() == 0  # the static form
-    keys = ("ArrowRight", "ArrowRight", "End")
-    # Geometric stops, then others: equal ratios, equal steps, and between the stops.
-    for number, expected in enumerate(
-        [(0.25 * 10**0.01, 0.25 * 10**0.02, 2), (0.02, 0.04, 2)]
-    ):
-        titles, readouts = press(page, number, *keys)
-        assert [float(x) for x in titles] == pytest.approx(expected)
-        assert [float(x) for x in readouts] == pytest.approx(expected, rel=0.01, abs=0)
+    # Continuous, from geometric stops: equal ratios, and between the stops.
+    titles, readouts = press(page, 0, "ArrowRight", "ArrowRight", "End")
+    expected = (0.25 * 10**0.01, 0.25 * 10**0.02, 2)
+    assert [float(x) for x in titles] == pytest.approx(expected)
+    assert [float(x) for x in readouts] == pytest.approx(expected, rel=1e-3, abs=0)
     titles, readouts = press(page, 2, "ArrowRight", "ArrowLeft")
     assert titles == readouts == ("normal", "uniform")
+    # Without a word: the stops of a table alone.
+    titles, readouts = press(page, 3, "ArrowRight", "ArrowRight", "ArrowLeft")
+    assert [float(x) for x in titles] == [float(x) for x in readouts] == [0.5, 1, 0.5]
+
+
+def test_what_draw_raises_stands_where_the_picture_was(live):
+    page = live
+    slider = page.locator(".widget-slider").nth(1)
+    handle, view = slider.get_by_role("slider"), page.locator(".widget-html").nth(1)
+    for back, value in (("Home", "0.0"), ("End", "2.0")):
+        handle.press("Home")
+        view.get_by_role("img", name="“0.0”").wait_for()
+        handle.press("ArrowRight")
+        alert = view.get_by_role("alert")
+        alert.wait_for()
+        assert alert.inner_text() == (
+            "draw raised ArithmeticError: no <title> for this at shift = 0.02"
+        )
+        assert view.locator("svg").count() == 0
+        handle.press(back)
+        view.get_by_role("img", name=f"“{value}”").wait_for()
+        assert alert.count() == 0
+
+
+def test_plain_matplotlib_is_themed_and_shown_once(live):
+    page = live
+    last = page.locator(".jp-CodeCell").last
+    drawing = last.get_by_role("img", name="A line from the lower left corner")
+    drawing.wait_for()
+    assert last.locator("img").count() == 0  # pyplot's own picture
+    ink = drawing.locator("text").first.evaluate("e => getComputedStyle(e).fill")
+    assert ink == drawing.evaluate("e => getComputedStyle(e).color")
 
 
 def test_chapter_runs_and_its_explorer_moves(opened):
@@ -211,6 +285,7 @@ def test_trusted_notebook_shows_first_frames(opened):
 def test_plain_page_shows_first_frames(browser):
     page = browser.new_page()
     stored = stored_figures(small_notebook(outputs=True))
+    assert all("data:image/png" in html for _, html in stored)
     page.set_content("".join(html for _, html in stored))
     check_drawings(page)
     page.close()
@@ -225,18 +300,83 @@ def check_drawings(page):
         assert shown.locator("svg").is_visible()
         image = shown.get_by_role("img")
         assert image.count() == 1 and image.get_attribute("aria-label") == alt
-        assert shown.get_by_text(alt).count() == 0
+        assert shown.get_by_text(alt).count() == shown.locator("img").count() == 0
         assert shown.get_by_role("slider").count() == 0
 
 
 @pytest.mark.parametrize("name", ["untrusted", "chapter"])
-def test_untrusted_figure_is_one_sentence_and_its_caption(opened, name):
+def test_untrusted_figure_is_one_picture_and_its_caption(opened, name):
     stored = stored_figures(notebooks()[name])
     figures = opened(name).locator(".book-figure")
     figures.nth(len(stored) - 1).wait_for()
     for shown, (alt, html) in zip(figures.all(), stored, strict=True):
         caption = re.findall("<figcaption>(.*)</figcaption>", unescape(html))
         shown.scroll_into_view_if_needed()  # a long notebook draws what is in view
-        shown.get_by_text(alt).wait_for()
-        assert re.split(r"\n+", shown.inner_text()) == [alt, *caption]
+        picture = shown.get_by_role("img")
+        picture.wait_for()
+        assert picture.count() == 1 and picture.get_attribute("alt") == alt
+        assert picture.evaluate("e => e.complete && e.naturalWidth") > 300
+        assert picture.bounding_box()["width"] > 200
+        assert re.split(r"\n+", shown.inner_text().strip()) == caption
         assert shown.get_by_role("slider").count() == 0
+
+
+# All explorers of the book: minutes long.
+
+# Whether the picture of an explorer says what its readouts say, to three digits.
+AGREE = """box => {
+  const image = box.querySelector('.widget-html [role=img]');
+  if (!image || box.querySelector('[role=alert]')) return false;
+  const alt = image.getAttribute('aria-label');
+  const numbers = (alt.match(/\\d[\\d.,]*(e[+-]?\\d+)?/g) || []).map((x) =>
+    Number(x.replace(/[.,]$/, '')));
+  return [...box.querySelectorAll('.widget-readout')].every((readout) => {
+    const text = readout.textContent.trim(), value = Math.abs(Number(text));
+    return Number.isNaN(value) ? alt.includes(text)
+      : numbers.some((x) => Math.abs(x - value) <= 1e-3 * value);
+  });
+}"""
+TEXTS = [
+    path for path in texts() if re.search(r"(explore|animate)\(", path.read_text())
+]
+
+
+def steps(handle):
+    """The key that moves a slider in at most some sixty steps to its end."""
+    place = ("aria-valuemin", "aria-valuenow", "aria-valuemax")
+    handle.press("Home")
+    handle.press("ArrowRight")
+    low, now, high = (float(handle.get_attribute(name)) for name in place)
+    handle.press("Home")
+    count = round((high - low) / (now - low))
+    return ("PageUp", -(-count // 5)) if count > 70 else ("ArrowRight", count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
+def test_every_explorer_of_the_book_tells_the_truth(opened, folder, text):
+    """Each slider from end to end: picture and readouts agree after each move."""
+    name, moves = f"all-of-{text.stem}", []
+    nbformat.write(read_text(text), folder / f"{name}.ipynb")
+    page = opened(name)
+    run_all(page)
+    boxes = page.locator(".widget-vbox:has(.widget-html)")
+    expected = len(
+        re.findall(r"^(?:figures\.)?(?:explore|animate)\(", text.read_text(), re.M)
+    )
+    assert boxes.count() == expected > 0
+    for box in boxes.all():
+        element = box.element_handle()
+        for slider in box.locator(".widget-slider").all():
+            handle = slider.get_by_role("slider")
+            handle.scroll_into_view_if_needed()
+            key, count = steps(handle)
+            shown = slider.locator(".widget-readout")
+            seen = []
+            for press in ("Home", *[key] * count):
+                handle.press(press)
+                page.wait_for_function(AGREE, arg=element, timeout=LONG)
+                seen.append(shown.inner_text())
+            assert len(set(seen)) == count + 1, seen
+            moves.append(f"{slider.inner_text().split()[0]}: {count + 1}")
+    print(text.stem, *moves, sep=", ")

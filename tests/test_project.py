@@ -12,8 +12,8 @@ from tools import environment
 from tools.notebooks import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-# matplotlib, IPython and pooch live in these modules only (three are parts of figures).
-PLOTTING = {"figures", "claims", "data"}  # and the parts of figures
+# matplotlib, IPython and pooch live in these modules only.
+PLOTTING = {"claims", "data"}  # and the package figures
 
 
 def test_requirements_say_what_pyproject_says():
@@ -46,7 +46,7 @@ def test_modules_import_what_the_module_map_allows(path):
     }
     names |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     top = {name.split(".")[0] for name in names if name}
-    if path.stem not in PLOTTING and path.parent.name != "_figures":
+    if path.stem not in PLOTTING and path.parent.name != "figures":
         assert not top & {"matplotlib", "IPython", "ipywidgets", "pooch", "PIL"}
     assert "tools" not in top and "chapters" not in path.read_text().split()
 

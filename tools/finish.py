@@ -11,6 +11,8 @@ from tools.bundle import with_one_style_sheet, with_scripts_last
 from tools.head import NOT_FOUND
 
 SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>\s*", re.S)
+# What lib.figures stores in place of a drawing, for notebooks that are not trusted.
+STILL = re.compile(r'<template><img [^>]*src="data:image/png;[^>]*></template>')
 # An address within the site, as from its root.
 WITHIN = re.compile(
     r'\b(href|src|action|data-content_root)="(?!#|/|[a-z][a-z+.-]*:)([^"]*)"'
@@ -46,6 +48,7 @@ def finished(html: str) -> str:
     for mend in (
         without_handlers,
         without_fold_labels,
+        without_stills,
         with_theme_at_once,
         with_list_roles,
         with_unique_ids,
@@ -82,6 +85,11 @@ def without_handlers(html: str) -> str:
 def without_fold_labels(html: str) -> str:
     """A folded cell says what it is; the theme's label would hide that from readers."""
     return html.replace(' aria-label="Toggle hidden content"', "")
+
+
+def without_stills(html: str) -> str:
+    """The PNG that a notebook has in a figure is for those who are shown no SVG."""
+    return STILL.sub("", html)
 
 
 def with_theme_at_once(html: str) -> str:

@@ -39,6 +39,7 @@ from tools.launch import setup_cell
 
 BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
+READ = {".mplstyle", ".svg"}  # files of lib that its modules read
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = "\nkernelspec:"
 KEY = "attention_limit"  # notebook metadata: digests of all it was made from
@@ -107,13 +108,11 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
         if file.suffix == ".py":
             tree = ast.parse(file.read_bytes())
             found[name] = _sha(repr(meaning(tree)).encode())
+            # What its code reads lies beside it.
+            pending += [p for p in file.parent.iterdir() if p.suffix in READ]
             pending += _imports(tree, root)
         else:
             found[name] = _sha(file.read_bytes())
-        if file.stem == "figures":
-            pending += (root / "lib").rglob("*.mplstyle")
-        if file.stem == "drawings":
-            pending += (root / "lib").rglob("*.svg")
     found[path.relative_to(root).as_posix()] = _sha(path.read_bytes())
     found["requirements.lock"] = _sha(repr(versions(root)).encode())
     found[CODE] = _sha(repr(code).encode())

@@ -2,59 +2,47 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
-#: Stands for the ink of the page; becomes ``currentColor``.
-INK = "#010203"
+from lib.figures.theme import INK, MAPPED, saving
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+
+# White faces of what matplotlib draws as paper: backgrounds, frames, hollow markers.
+_PAPER = re.compile(
+    r'((?:<g id="patch_\d+">\s*<path|<use)\s[^>]*?style="[^"]*?)fill: #ffffff'
+)
 
 #: One thing that changes: an attribute, or the text, of the element with this mark.
 Slot = tuple[int, str]
 
 
-@dataclass(frozen=True)
-class BookFigure:
-    """Inline SVG with its description; the text form is the description."""
-
-    svg: str
-    alt: str
-    caption: str | None = None
-
-    def __repr__(self) -> str:
-        return self.alt
-
-    def _repr_html_(self) -> str:
-        key = digest(self.svg, self.alt, self.caption)
-        drawing = picture(own_ids(self.svg, key), self.alt)
-        return f'<figure class="book-figure">{drawing}{below(self.caption)}</figure>'
-
-
-def render(fig: Figure, style: str) -> str:
+def render(fig: Figure) -> str:
     """SVG text of a figure, without anything that varies between two runs.
 
-    Identifiers are 0, 1, 2, ... in order of appearance; those that nothing refers to
-    are dropped. Coordinates have two decimals, a hundredth of a point.
+    Ink and black become ``currentColor``, and white faces of backgrounds, frames and
+    markers none. Identifiers are 0, 1, 2, ... in order of appearance; those that
+    nothing refers to are dropped. Coordinates have two decimals, a hundredth of a
+    point.
     """
     buffer = io.StringIO()
     nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with mpl.rc_context(fname=style):
+    with saving():
         fig.savefig(buffer, format="svg", metadata=nothing)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.S)
-    svg = svg.replace(INK, "currentColor")
+    svg = _PAPER.sub(r"\1fill: none", svg)
     # Text nodes (tick labels) stay as drawn.
-    svg = re.sub(r"<[^>]*>", lambda tag: _two_decimals(tag.group()), svg)
+    svg = re.sub(r"<[^>]*>", lambda tag: _themed(_two_decimals(tag.group())), svg)
+    # matplotlib does not write the fill of what is black: ink, or the color of a map.
+    svg = svg.replace(f'<g id="{MAPPED}">', '<g fill="#000">')
+    svg = svg.replace("<svg ", '<svg fill="currentColor" ', 1)
     return re.sub(r">\s+<", "><", _numbered_ids(svg))
 
 
@@ -94,6 +82,10 @@ def _value(element: ET.Element, name: str) -> str:
     return (element.text if name == "#text" else element.get(name)) or ""
 
 
+def _themed(tag: str) -> str:
+    return tag.replace(INK, "currentColor").replace("#000000", "currentColor")
+
+
 def _two_decimals(tag: str) -> str:
     def short(number: re.Match[str]) -> str:
         text = f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
@@ -115,31 +107,3 @@ def _numbered_ids(svg: str) -> str:
     svg = re.sub(r'\s+id="([^"]+)"', rename, svg)
     pattern = r'(url\(#|href="#)([^)"]+)'
     return re.sub(pattern, lambda m: m.group(1) + number[m.group(2)], svg)
-
-
-def digest(*parts: object) -> str:
-    """Eight hexadecimal digits that identify the parts."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
-
-
-def image(svg: str, alt: str) -> str:
-    """The svg, as one image with its description."""
-    head = f'<svg role="img" aria-label="{escape(alt)}" visibility="visible" '
-    return svg.replace("<svg ", head, 1)
-
-
-def picture(svg: str, alt: str) -> str:
-    """The drawing; where a notebook is not trusted, its description instead.
-
-    There JupyterLab drops the tags of svg and template and keeps what they enclose:
-    tick labels, which then are hidden, and a sentence, which then is not.
-    """
-    return (
-        f'<div style="visibility:hidden;font-size:0">{image(svg, alt)}</div>'
-        f"<template><p>{escape(alt)}</p></template>"
-    )
-
-
-def below(caption: str | None) -> str:
-    """The caption, or nothing."""
-    return f"<figcaption>{escape(caption)}</figcaption>" if caption else ""

@@ -10,16 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib._checks import Array, as_float, require_finite, require_positive
-from lib._figures.axes import (
-    COLORS,
-    MARKERS,
-    height,
-    logarithmic,
-    name_ends,
-    set_axes,
-    style,
-)
-from lib._figures.svg import INK
+from lib.figures.axes import height, logarithmic, name_ends, set_axes
+from lib.figures.theme import COLORS, INK, MARKERS, style
 
 
 def rate_plot(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from lib._figures.svg import BookFigure
+from lib.figures.book_figure import BookFigure
 
 # What each shows, in words, and what to see.
 _DRAWINGS = {
@@ -24,5 +24,5 @@ def drawing(name: str) -> BookFigure:
     if not isinstance(name, str) or name not in _DRAWINGS:
         known = ", ".join(map(repr, _DRAWINGS))
         raise ValueError(f"name must be that of a drawing ({known}), got {name!r}")
-    source = files("lib._figures") / f"{name}.svg"
+    source = files("lib.figures") / f"{name}.svg"
     return BookFigure(source.read_text("utf-8"), *_DRAWINGS[name])

@@ -1,36 +1,18 @@
-"""What the plots of the book share: style, axes, and names at the ends of curves."""
+"""What the plots of the book share: axes, and names at the ends of curves."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
 
 from lib._checks import as_float, require_finite
-from lib._figures.svg import INK
-
-#: Data colors: contrast of at least 3 : 1 on the light and the dark page.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676")
-
-#: Markers that repeat what the colors say.
-MARKERS = ("o", "s", "^", "D", "v")
+from lib.figures.theme import COLORS, INK, MARKERS
 
 _RAISED = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
-
-STYLE = Path(__file__).with_name("book.mplstyle")
-
-
-@contextmanager
-def style() -> Iterator[None]:
-    """Draw in the style of the book inside a ``with`` block, and only there."""
-    with mpl.rc_context(fname=STYLE):
-        yield
 
 
 def set_axes(

@@ -1,0 +1,19 @@
+"""Figures that follow the page's theme, are described in words, and never vary.
+
+Draw with matplotlib, or with one of the plots of the book; :func:`figure` makes inline
+SVG of it, with a PNG for readers whose program shows no SVG. :func:`explore` and
+:func:`animate` let a reader move the arguments of a drawing function: on a page between
+frames drawn beforehand, in a kernel with the function itself.
+"""
+
+from lib.figures.book_figure import BookFigure, figure
+from lib.figures.drawings import drawing
+from lib.figures.explorer import Explorer, animate, explore
+from lib.figures.plots import compare_plot, curve_plot, level_plot, rate_plot
+from lib.figures.theme import COLORS, INK, MARKERS, style
+
+__all__ = [
+    "COLORS", "INK", "MARKERS", "BookFigure", "Explorer", "animate",
+    "compare_plot", "curve_plot", "drawing", "explore", "figure", "level_plot",
+    "rate_plot", "style",
+]  # fmt: skip
