@@ -16,8 +16,8 @@ import nbformat
 from docutils import nodes
 
 from tools.notebooks import KEY, PipelineError
-from tools.plain_blocks import block, blocks, heading
-from tools.plain_page import LINES, Page, anchor, first_line
+from tools.plain_blocks import blocks
+from tools.plain_page import LINES, KeepCitations, Page, anchor, first_line
 
 # Where the theme's download button leads.
 FOLDER = "_sources"
@@ -62,23 +62,8 @@ def texts_of(page: Page) -> dict[int, str]:
 
 
 def text(children: list[nodes.Node], page: Page) -> str:
-    """One cell: its blocks, its headings, and the footnotes that it mentions."""
-    parts = [
-        heading(child, page, depth(child))
-        if isinstance(child, nodes.title)
-        else block(child, page)
-        for child in children
-    ]
-    return "\n\n".join(filter(None, [*parts, *footnotes(children, page)]))
-
-
-def depth(node: nodes.Node) -> int:
-    """Level of the heading of a section."""
-    found = 0
-    while node.parent is not None:
-        node = node.parent
-        found += isinstance(node, nodes.section)
-    return found
+    """One cell: its blocks, and the footnotes that it mentions."""
+    return "\n\n".join([blocks(children, page), *footnotes(children, page)]).strip()
 
 
 def footnotes(children: list[nodes.Node], page: Page) -> Iterator[str]:
@@ -86,6 +71,8 @@ def footnotes(children: list[nodes.Node], page: Page) -> Iterator[str]:
     here = [
         note for child in children for note in child.findall(nodes.footnote_reference)
     ]
+    if not here:
+        return
     notes = {name: x for x in page.doctree.findall(nodes.footnote) for name in x["ids"]}
     for mention in here:
         note = notes[mention["refid"]]
@@ -99,8 +86,8 @@ def by_cell(page: Page) -> Iterator[tuple[int, nodes.Node]]:
     """The titles and blocks of a page, each with the number of its cell.
 
     myst-nb numbers the lines of a cell from a multiple of 10,000. What has no line
-    (some directives make such nodes) belongs to the cell of what stands before it,
-    unless code stands between.
+    (some directives make such nodes) belongs to the cell of what stands before it, or
+    to the next one where that is code.
     """
     cell = following(page, -1)
     for node in top_level(page.doctree):
@@ -109,8 +96,9 @@ def by_cell(page: Page) -> Iterator[tuple[int, nodes.Node]]:
             continue
         if (line := first_line(node)) is not None:
             cell = line // LINES - 1
-        if cell is None:
-            raise page.error(node, "text that belongs to no cell")
+        elif cell is None or following(page, cell) is not None:
+            raise page.error(node, "text of which it is not known to which cell it is")
+        assert cell is not None
         yield cell, node
 
 
@@ -164,6 +152,7 @@ def prepare(app: Any) -> None:
 
 def setup(app: Any) -> None:
     app.connect("builder-inited", prepare)
+    app.add_post_transform(KeepCitations)
     # Before the lines that lead from statements to verdicts are added.
     app.connect("doctree-resolved", convert, priority=400)
     app.connect("build-finished", write)

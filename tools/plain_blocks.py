@@ -64,8 +64,12 @@ def quote(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
-def heading(node: nodes.title, page: Page, level: int) -> str:
+def heading(node: nodes.title, page: Page, quoted: bool) -> str:
     """The title of a section, below what leads to the section."""
+    level, around = 0, node.parent
+    while around is not None:
+        level += isinstance(around, nodes.section)
+        around = around.parent
     if level > 6:
         raise page.error(node, f"a heading of level {level}")
     line = f"{'#' * level} {running(node, page).strip()}"
@@ -184,7 +188,9 @@ def is_simple(node: nodes.Element) -> bool:
     return all(
         isinstance(item.children[0], nodes.paragraph)
         and not any(item.children[0].findall(nodes.math_block))
+        # Markdown takes another number than 1 for a word of the paragraph.
         and all(isinstance(x, LISTS) and is_simple(x) for x in item.children[1:])
+        and all(x.get("start", 1) == 1 for x in item.children[1:])
         for item in node.children
         if item.children
     )
@@ -288,6 +294,7 @@ WRITERS: dict[Any, Callable[[Any, Page, bool], str]] = {
     dropdown_main: dropdown,
     nodes.Admonition: admonition,
     nodes.math_block: display,
+    nodes.title: heading,
     nodes.paragraph: paragraph,
     nodes.literal_block: verbatim,
     nodes.rubric: rubric,

@@ -7,9 +7,7 @@ sphinx-proof and of Sphinx, citations those of sphinxcontrib-bibtex.
 from __future__ import annotations
 
 import base64
-import copy
 import posixpath
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +16,11 @@ from typing import Any
 import nbformat
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinxcontrib.bibtex.citation_target import parse_citation_targets
-from sphinxcontrib.bibtex.style.referencing import BracketStyle
+from sphinxcontrib.bibtex.style.referencing import BracketStyle, format_references
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
+from sphinxcontrib.bibtex.style.template import SphinxReferenceInfo
 
 from tools.notebooks import PipelineError
 
@@ -37,6 +37,24 @@ AUTHOR_YEAR = AuthorYearReferenceStyle(
 )
 # The pictures that every notebook program shows from within a cell.
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif"}
+
+
+# Attribute of a document, which outlives its citations.
+ASKED = "citations-asked"
+
+
+class KeepCitations(SphinxPostTransform):
+    """Keep role and keys of each citation, which are lost when it is resolved."""
+
+    default_priority = 5
+
+    def run(self, **kwargs: Any) -> None:
+        self.document[ASKED] = {
+            name: (node["reftype"], node["reftarget"])
+            for node in self.document.findall(addnodes.pending_xref)
+            if node.get("refdomain") == "cite"
+            for name in node["ids"]
+        }
 
 
 def anchor(name: str) -> str:
@@ -68,8 +86,7 @@ class Page:
 
     def error(self, node: nodes.Node, what: str) -> PipelineError:
         """What the plain notebook cannot carry, with its place in the text."""
-        line = line_of(node)
-        cell, within = divmod(line or 0, LINES)
+        cell, within = divmod(line_of(node, self.doctree), LINES)
         where = ""
         if 0 < cell <= len(self.notebook.cells):
             text = self.text.read_text("utf-8") if self.text.is_file() else ""
@@ -108,16 +125,6 @@ class Page:
     # Citations.
 
     @cached_property
-    def _asked(self) -> dict[str, tuple[str, str]]:
-        """Role and keys of each citation: resolving it has lost the role."""
-        return {
-            name: (node["reftype"], node["reftarget"])
-            for node in self.env.get_doctree(self.here).findall(addnodes.pending_xref)
-            if node["refdomain"] == "cite"
-            for name in node["ids"]
-        }
-
-    @cached_property
     def _works(self) -> dict[tuple[str, str], Any]:
         """The entry of the bibliography to which each place there belongs."""
         return {
@@ -127,22 +134,37 @@ class Page:
 
     def citation(self, node: nodes.Element) -> list[nodes.Node]:
         """A citation by authors and year."""
-        asked = [self._asked[name] for name in node["ids"] if name in self._asked]
-        if len(asked) != 1:
-            raise self.error(node, "a citation without a role")
-        role, target = asked[0]
-        domain = copy.copy(self.env.get_domain("cite"))
-        known = {each.key for each in domain.citations}
-        for each in parse_citation_targets(target):
-            if each.key not in known:
-                raise self.error(node, f"the unknown citation {each.key!r}")
+        role, target = self.doctree[ASKED][node["ids"][0]]
         if role not in AUTHOR_YEAR.role_names():
             raise self.error(node, f"a citation by the role 'cite:{role}'")
-        domain.reference_style = AUTHOR_YEAR
-        found = domain.resolve_xref(
-            self.env, self.here, self.builder, role, target, node, nodes.inline()
+        keys = {each.key: each for each in parse_citation_targets(target)}
+        domain = self.env.get_domain("cite")
+        cited = {
+            each.key: each
+            for each in domain.citations
+            if each.key in keys
+            and domain.bibliographies[each.bibliography_key].list_ == "citation"
+        }
+        for key in keys:
+            if key not in cited:
+                raise self.error(node, f"the unknown citation {key!r}")
+        works = [
+            (each.entry, each.formatted_entry, self._work(each, keys[each.key]))
+            for each in cited.values()
+        ]
+        text = format_references(AUTHOR_YEAR, role, works)
+        return list(text.render(domain.backend))
+
+    def _work(self, citation: Any, asked: Any) -> SphinxReferenceInfo:
+        return SphinxReferenceInfo(
+            builder=self.builder,
+            fromdocname=self.here,
+            todocname=citation.bibliography_key.docname,
+            citation_id=citation.citation_id,
+            title=None,
+            pre_text=asked.pre,
+            post_text=asked.post,
         )
-        return list(found.children)
 
     # Places.
 
@@ -222,18 +244,20 @@ def with_anchors(node: nodes.Element, page: Page, text: str) -> str:
     return f"{names}\n\n{text}" if names else text
 
 
-def line_of(node: nodes.Node) -> int | None:
-    """The line of a node, or of the nearest around it or in it that has one."""
-    around: nodes.Node | None = node
-    while around is not None and not isinstance(around, nodes.document):
-        if around.line and around.line >= LINES:
-            return around.line
-        around = around.parent
-    return first_line(node)
+def line_of(node: nodes.Node, doctree: nodes.document) -> int:
+    """The line of a node, or of what stands before it; 0 if nothing there has one."""
+    line = 0
+    for each in doctree.findall():
+        # Roles say another line than the one they stand in.
+        if not isinstance(each, nodes.Inline) and (each.line or 0) >= LINES:
+            line = each.line or 0
+        if each is node:
+            break
+    return line
 
 
 def first_line(node: nodes.Node) -> int | None:
-    lines: Iterator[int | None] = (each.line for each in node.findall())
+    lines = (each.line for each in node.findall())
     return next((line for line in lines if line and line >= LINES), None)
 
 
