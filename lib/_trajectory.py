@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from lib._arrays import namespace
 from lib._checks import Array, require_count, require_positive
 
 State = TypeVar("State")
@@ -73,4 +72,4 @@ def iterate(
         if number % save_every == 0 or number == steps:
             states.append(kept(state))
     numbers = np.append(np.arange(0, steps, save_every), steps)
-    return Trajectory(np.asarray(h * numbers), namespace(states[0]).stack(states))
+    return Trajectory(np.asarray(h * numbers), np.stack(states))

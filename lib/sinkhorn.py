@@ -15,10 +15,6 @@ it, the same plan belongs to the regularization 2ε.
 The rows of π, divided by their weights, are attention: the kernel
 :math:`e^{\langle x_i, x_j\rangle/\varepsilon}` of dot products differs from K by
 factors of i and of j alone, and so has the same plan.
-
-All but :func:`gibbs_kernel` take arrays of any library that follows the array API
-standard, as PyTorch's on a GPU, and give theirs, in float64 and without gradients. The
-kernel is then not stored but computed again for each product.
 """
 
 from __future__ import annotations

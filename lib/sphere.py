@@ -15,17 +15,12 @@ are
 where :math:`\operatorname{Proj}_x y = y - \langle x, y\rangle x`. The unnormalized one
 moves at speeds up to :math:`e^{|\beta|}`; here it runs in the time :math:`s =
 e^{|\beta|} t`, in which its field is :math:`e^{-|\beta|} \mathcal X^{\mathrm u}`.
-
-:func:`attention_output`, :func:`attention_field`, :func:`simulate` and :func:`flow`
-take arrays of any library that follows the array API standard, as PyTorch's on a GPU,
-and give theirs, in float64 and without gradients.
 """
 
 from __future__ import annotations
 
 import numpy.typing as npt
 
-from lib._arrays import checked
 from lib._checks import Array, as_float
 from lib._sphere.coalescence import Coalescence, coalesce
 from lib._sphere.energy import dissipation, interaction_energy, partition_function
@@ -93,8 +88,8 @@ def attention_output(
         For tokens off the sphere, weights that do not fit them or each other, or
         results beyond the float range.
     """
-    x = checked(require_unit, "x", x)
-    heads = make_heads(query, key, value, x)
+    x = require_unit("x", x)
+    heads = make_heads(query, key, value, x.shape[-1])
     return make_attention(heads, beta, normalize, causal)(x)
 
 
@@ -134,7 +129,7 @@ def attention_field(
     output = attention_output(
         x, beta, normalize, query=query, key=key, value=value, causal=causal
     )
-    return tangent(checked(as_float, "x", x), output)
+    return tangent(as_float("x", x), output)
 
 
 def simulate(
@@ -180,8 +175,8 @@ def simulate(
     ValueError
         As :func:`attention_output`, and for too few steps, with a suggestion.
     """
-    x0 = checked(require_unit, "x0", x0)
-    heads = make_heads(query, key, value, x0)
+    x0 = require_unit("x0", x0)
+    heads = make_heads(query, key, value, x0.shape[-1])
     field = make_attention(heads, beta, normalize, causal)
     weighted = not (query is None and key is None and value is None)
     names = "x0, beta, query, key and value" if weighted else "x0 and beta"

@@ -12,8 +12,6 @@ import pkgutil
 import re
 import signal
 import warnings
-from concurrent.futures import Executor, Future
-from contextlib import chdir
 from functools import partial
 from importlib import import_module
 from numbers import Integral, Number, Real
@@ -33,7 +31,6 @@ from lib.layers import PlainLayer, RMSNorm, ShapedLayer
 from lib.netsor import Program
 from lib.sde import BlockSDE, CovarianceSDE, LinearSDE, ReluSDE, SmoothSDE
 from lib.sinkhorn import ConvergenceWarning, FrozenFlowWarning, self_transport
-from lib.sweep import SweepFailed
 
 RNG = np.random.default_rng(0)
 ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
@@ -70,18 +67,6 @@ UNITS = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
 COSINES, THETA = UNITS @ UNITS.T, np.array([0.1, 0.5, 2.0, 4.5])
 DENSITY = 1 + np.array([0.5, 0.25, -0.25, -0.5, -0.5, -0.25, 0.25, 0.5])
 HEADS = {"query": SQUARES[:, :2], "key": SQUARES[:, 1:], "value": SQUARES}
-
-
-class Here(Executor):
-    """Runs each task at once, in this process."""
-
-    def submit(self, call):
-        future = Future()
-        try:
-            future.set_result(call())
-        except Exception as error:
-            future.set_exception(error)
-        return future
 
 
 def called(name, things):
@@ -183,11 +168,9 @@ CALLS = {
     "architectures.Architecture": "mlp",
     "sweep.sweep": dict(
         task=partial(attention.random_scores, key_width=3), values=SQUARES, rng=RNG,
-        executor=Here(), progress=False,
+        n_jobs=1,
     ),
-    "sweep.sweep:kept": dict(
-        task=abs, values=range(3), executor=Here(), store="results"
-    ),
+    "sweep.sweep:plain": dict(task=abs, values=range(3)),
     "sphere.coalesce": dict(
         x0=UNITS, beta=3.0, normalize=True, clusters=1, radius=1e-3, tolerance=1e-6
     ),
@@ -574,16 +557,9 @@ def answer(call, argument, value):
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         assert re.search(rf"\b{argument}\b", str(error)), f"{argument} is not named"
         return "refused"
-    except (ClaimFailed, SweepFailed) as error:
+    except ClaimFailed as error:
         assert type(error).__name__ in inspect.getdoc(TRIED[call])
         return "refused"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def in_a_folder(tmp_path_factory):
-    """Files that a call makes lie in a folder of the tests."""
-    with chdir(tmp_path_factory.mktemp("files")):
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._arrays import like, namespace, to_numpy
 from lib._checks import (
     Array,
     as_float,
@@ -46,20 +45,18 @@ def sinkhorn_attention(scores: npt.ArrayLike, iterations: int) -> Array:
     Sander, Ablin, Blondel, Peyré, *Sinkformers: transformers with doubly stochastic
     attention*, AISTATS 2022.
     """
-    logs = require_square("scores", as_float("scores", to_numpy(scores)))
+    logs = require_square("scores", as_float("scores", scores))
     require_finite("scores", logs, masked=True)
     require_moderate("scores", logs[logs != -np.inf])
     require_count("iterations", iterations)
     for axis, side in ((-1, "row"), (-2, "column"))[:iterations]:
         if np.isneginf(logs).all(axis=axis).any():
             raise ValueError(f"scores has a {side} of -inf only")
-    xp, logs = namespace(scores), like(scores, logs)
     for number in range(iterations):
         axis = -1 - number % 2
         # Logarithms: the sums of e^Y would leave the float range.
-        logs = logs - xp.max(logs, axis=axis, keepdims=True)
-        weights = xp.exp(logs)
-        sums = xp.sum(weights, axis=axis, keepdims=True)
-        logs = logs - xp.log(sums)
-    attention: Array = weights / sums
-    return attention
+        logs = logs - np.max(logs, axis=axis, keepdims=True)
+        weights = np.exp(logs)
+        sums = np.sum(weights, axis=axis, keepdims=True)
+        logs = logs - np.log(sums)
+    return np.asarray(weights / sums)

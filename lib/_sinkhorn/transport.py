@@ -5,15 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from lib._arrays import checked, like, namespace, to_numpy
 from lib._checks import Array, require_positive, require_tokens, weights_or_equal
 from lib._sinkhorn.gibbs import GibbsKernel, squared_distances
-from lib._sinkhorn.rows import RowKernel
 
 _WINDOW = 10  # iterations in which the error must halve: the local rate is ½ or less
 _ROUNDING = 1e-12  # errors below are stopped by rounding
@@ -66,13 +63,12 @@ class SelfTransport:
     error: float
     converged: bool
     frozen: bool
-    _kernel: GibbsKernel | RowKernel = field(repr=False)
+    _kernel: GibbsKernel = field(repr=False)
     _received: Array = field(repr=False)  # K(wv)
 
     def plan(self) -> Array:
         """The plan π, shape (n, n): mass 1, marginals the weights."""
-        x, n = self.x, self.x.shape[0]
-        plan: Array = namespace(x).empty((n, n), dtype=x.dtype, device=x.device)
+        plan = np.empty((len(self.x), len(self.x)))
         for rows, block in self._kernel.blocks():
             plan[rows, :] = block * (self.weights * self.right)
             plan[rows, :] *= (self.weights * self.left)[rows, None]
@@ -89,68 +85,65 @@ class SelfTransport:
         """
         if values is None:
             return self.x + self.displacement()
-        checks = require_tokens("values", to_numpy(values))
-        if len(checks) != self.x.shape[0]:
+        rows = require_tokens("values", values)
+        if len(rows) != len(self.x):
             raise ValueError(
-                f"values must have {self.x.shape[0]} rows, got shape {checks.shape}"
+                f"values must have {len(self.x)} rows, got shape {rows.shape}"
             )
-        return self._average(like(self.x, checks))
+        return self._average(rows)
 
     def displacement(self) -> Array:
         """B(x) − x, shape (n, d), where differences of large numbers cancel early."""
         centered = self._kernel.centered
-        return self._average(centered) - centered
+        return np.asarray(self._average(centered) - centered)
 
     def effective_neighbors(self) -> Array:
         r"""Effective number of neighbors :math:`1 / \sum_j P_{ij}^2`, shape (n,).
 
         From 1, where a token sees itself only, to n.
         """
-        xp, mass = namespace(self.x), self.weights * self.right
+        mass = self.weights * self.right
         squares = []
         for _, block in self._kernel.blocks():
             shares = block * mass
-            shares /= xp.sum(shares, axis=1, keepdims=True)
-            dots = partial(np.einsum, "ij,ij->i") if xp is np else xp.vecdot
-            squares.append(dots(shares, shares))
-        neighbors: Array = 1 / xp.concat(squares)
-        return neighbors
+            shares /= shares.sum(axis=1, keepdims=True)
+            squares.append(np.einsum("ij,ij->i", shares, shares))
+        return np.asarray(1 / np.concatenate(squares))
 
     def _average(self, values: Array) -> Array:
         mass = self.weights * self.right
         return (self._kernel @ (mass[:, None] * values)) / self._received[:, None]
 
 
-Kernel = GibbsKernel | RowKernel
 # u, v, K(wv), the number of updates and the error.
 Scalings = tuple[Array, Array, Array, int, float]
 
 
 def symmetric_scaling(
-    kernel: Kernel, w: Array, tol: float, max_iter: int = 500
+    kernel: GibbsKernel, w: Array, tol: float, max_iter: int = 500
 ) -> Scalings:
     """Iterate u ← √(u / K(wu)) until Σ w|u K(wu) − 1| ≤ tol, or it stops falling."""
-    xp, u = namespace(w), w**0
+    u = np.ones_like(w)
     errors: list[float] = []
     while True:
         received = kernel @ (w * u)
-        errors.append(float(xp.sum(w * abs(u * received - 1))))
+        errors.append(float(np.sum(w * np.abs(u * received - 1))))
         stalled = len(errors) > _WINDOW and errors[-1] > errors[-1 - _WINDOW] / 2
         if errors[-1] <= tol or stalled or len(errors) > max_iter:
             return u, u, received, len(errors) - 1, errors[-1]
-        u = (u / received) ** 0.5
+        u = np.sqrt(u / received)
 
 
 def alternating_scaling(
-    kernel: Kernel, w: Array, tol: float, max_iter: int
+    kernel: GibbsKernel, w: Array, tol: float, max_iter: int
 ) -> Scalings:
     """Iterate u ← 1 / K(wv), v ← 1 / K(wu) until Σ w|u K(wv) − 1| ≤ tol."""
-    xp, u, v = namespace(w), w**0, w**0
+    u, v = np.ones_like(w), np.ones_like(w)
     iterations = 0
     while True:
         received = kernel @ (w * v)
         # The columns are exact once v is updated: all of the error is in the rows.
-        error = float(xp.sum(w * abs(u * received - 1)))
+        error = float(np.sum(w * np.abs(u * received - 1)))
         if error <= tol or iterations == max_iter:
             return u, v, received, iterations, error
         u = 1 / received
@@ -162,23 +155,18 @@ def checked_problem(
     x: npt.ArrayLike, eps: float, weights: npt.ArrayLike | None, tol: float
 ) -> tuple[Array, float, Array, float]:
     """Tokens, eps, weights and tol after the checks shared by all transports."""
-    tokens = checked(require_tokens, "x", x)
-    w = weights_or_equal("weights", to_numpy(weights), tokens.shape[0], "x")
-    return (
-        tokens,
-        require_positive("eps", eps),
-        like(tokens, w),
-        require_positive("tol", tol),
-    )
+    tokens = require_tokens("x", x)
+    w = weights_or_equal("weights", weights, len(tokens), "x")
+    return tokens, require_positive("eps", eps), w, require_positive("tol", tol)
 
 
 def transport(
     x: Array, eps: float, w: Array, tol: float, scale: Callable[..., Scalings]
 ) -> SelfTransport:
     """Solve by ``scale(kernel, w, tol)``, without warnings."""
-    kernel = (GibbsKernel if namespace(x) is np else RowKernel)(x, eps)
+    kernel = GibbsKernel(x, eps)
     u, v, received, iterations, error = scale(kernel, w, tol)
-    frozen = _is_frozen(*map(to_numpy, (x, w, w * v, received)))
+    frozen = _is_frozen(x, w, w * v, received)
     return SelfTransport(
         x, eps, w, u, v, iterations, error, error <= tol, frozen, kernel, received
     )
@@ -220,7 +208,6 @@ def warn(found: SelfTransport) -> None:
 
 def _nearest(x: Array) -> float:
     """Median of the squared distance to the nearest other place, over some tokens."""
-    x = to_numpy(x)
     some = x[:: max(1, len(x) // _SOME)]
     squares = squared_distances(some, x)
     squares[squares == 0] = np.inf

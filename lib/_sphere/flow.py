@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lib._arrays import checked, namespace, to_numpy
 from lib._checks import Array, as_float, require_finite
 from lib._sphere.geometry import require_unit, tangent, unit
 from lib._trajectory import Trajectory, iterate, step_length
@@ -69,7 +68,7 @@ def solve(
     names: str,
 ) -> Trajectory:
     """The work of :func:`flow`; ``names`` are those of what makes the field."""
-    x = unit(checked(require_unit, "x0", x0))
+    x = unit(require_unit("x0", x0))
     h = step_length(horizon, steps, save_every)
     check = StepCheck((-2, -1), steps, horizon, names)
 
@@ -77,7 +76,7 @@ def solve(
         return tangent(y, vectors("field", field(y), y.shape))
 
     step = runge_kutta(slope, h, check, unit)
-    return iterate(step, x, h, steps, save_every, kept=lambda x: x)
+    return iterate(step, x, h, steps, save_every)
 
 
 def runge_kutta(
@@ -106,8 +105,7 @@ class StepCheck:
     def stages(self, k1: Array, k2: Array, k3: Array) -> None:
         """Check Collatz's quotient of the stages of each system."""
         first, second, moving = (
-            np.sqrt(to_numpy(namespace(k).sum(k * k, axis=self.axes)))
-            for k in (k2 - k1, k3 - k2, k1)
+            np.sqrt(np.sum(k * k, axis=self.axes)) for k in (k2 - k1, k3 - k2, k1)
         )
         bad = (second > _COLLATZ * first) & (second > 0.1 * moving) & (second > _QUIET)
         if bad.any():
@@ -116,7 +114,7 @@ class StepCheck:
 
     def speed(self, k1: Array) -> None:
         """Check that no token goes half round in a step, where stages say nothing."""
-        fastest = float(namespace(k1).max(abs(k1)))
+        fastest = float(np.abs(k1).max())
         turns = fastest * self.horizon / self.steps / (2 * np.pi)
         if turns > 0.5:
             self._refuse(10 * turns)
@@ -130,12 +128,9 @@ class StepCheck:
 
 def vectors(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """Check what a field gives for each token."""
-    xp = namespace(value)
-    array: Array = as_float(name, value) if xp is np else value
+    array = as_float(name, value)
     if array.shape != shape:
         raise ValueError(
             f"{name} must give vectors of shape {shape}, got shape {array.shape}"
         )
-    if not xp.all(xp.isfinite(array)):
-        require_finite(name, to_numpy(array))
-    return array
+    return require_finite(name, array)

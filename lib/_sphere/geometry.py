@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lib._arrays import namespace
 from lib._checks import Array, as_float, require_finite
 
 
@@ -62,12 +61,11 @@ def project(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
 
 def unit(y: Array) -> Array:
     """Rows divided by their lengths."""
-    xp = namespace(y)
     with np.errstate(over="ignore"):
-        length: Array = xp.sqrt(xp.sum(y * y, axis=-1, keepdims=True))
-    if not xp.all((length > 0) & xp.isfinite(length)):  # squares left the range
-        largest: Array = xp.max(xp.abs(y), axis=-1, keepdims=True)
-        if not xp.all(largest > 0):
+        length: Array = np.sqrt(np.sum(y * y, axis=-1, keepdims=True))
+    if not ((length > 0) & np.isfinite(length)).all():  # squares left the range
+        largest: Array = np.abs(y).max(axis=-1, keepdims=True)
+        if not (largest > 0).all():
             raise ValueError("parts or x0 make a token 0, which has no direction")
         return unit(y / largest)
     return y / length
@@ -75,5 +73,5 @@ def unit(y: Array) -> Array:
 
 def tangent(x: Array, y: Array) -> Array:
     """Projection of y on the tangent spaces at unit vectors x, unchecked."""
-    along: Array = namespace(x).sum(x * y, axis=-1, keepdims=True)
+    along: Array = np.sum(x * y, axis=-1, keepdims=True)
     return y - along * x

@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lib._arrays import like, namespace, slices, to_numpy
 from lib._checks import Array, as_float, require_finite, require_flag, require_number
 
 _BLOCK = 2**17  # scores held at once, 1 MB
-_LARGE = 2**26  # the same on a GPU, whose cores all need work, 0.5 GB
 
 # Up to here the diagonal is the maximum of a row of scores but for rounding, since
 # β(|x_j|² − 1) is below 0.1 for tokens within 1e-8 of the sphere.
@@ -37,15 +35,11 @@ def make_heads(
     query: npt.ArrayLike | None,
     key: npt.ArrayLike | None,
     value: npt.ArrayLike | None,
-    x: Array,
+    d: int,
 ) -> list[Head]:
-    """Check weights, each (k, d), or (H, k, d) for H heads, and part them by head.
-
-    They go where the tokens x are.
-    """
-    d = x.shape[-1]
+    """Check weights, each (k, d), or (H, k, d) for H heads, and part them by head."""
     given = {
-        name: like(x, _stack(name, to_numpy(weights), d))
+        name: _stack(name, weights, d)
         for name, weights in (("query", query), ("key", key), ("value", value))
         if weights is not None
     }
@@ -75,12 +69,11 @@ def attend(
 
     Unnormalized weights are e^(score − |β|) over the number of tokens seen.
     """
-    xp = namespace(x)
     with np.errstate(over="ignore", invalid="ignore"):
         out: Array = reduce(
             add, (_head(x, head, beta, normalize, causal) for head in heads)
         )
-    if not xp.all(xp.isfinite(out)):
+    if not np.isfinite(out).all():
         raise ValueError(
             f"query, key or value is too large for x at beta={beta!r}: attention"
             " leaves the float range"
@@ -124,7 +117,6 @@ def _stack(name: str, weights: npt.ArrayLike, d: int) -> Array:
 
 
 def _head(x: Array, head: Head, beta: float, normalize: bool, causal: bool) -> Array:
-    xp = namespace(x)
     plain = head.query is None and head.key is None
     diagonal = plain and not causal and 0 <= beta <= _DIAGONAL_IS_LARGEST
 
@@ -136,14 +128,14 @@ def _head(x: Array, head: Head, beta: float, normalize: bool, causal: bool) -> A
         scores = beta * (queries @ part.mT)  # (..., r, n)
         seen: float | Array = float(n)
         if causal:
-            token = like(x, np.arange(float(n)))
-            scores = xp.where(token <= token[r, None], scores, -np.inf)
+            token = np.arange(float(n))
+            scores = np.where(token <= token[r, None], scores, -np.inf)
             seen = token[r, None] + 1
         if normalize and not diagonal:
-            weights = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
+            weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
         else:
-            weights = xp.exp(scores - abs(beta))
-        total = xp.sum(weights, axis=-1, keepdims=True) if normalize else seen
+            weights = np.exp(scores - abs(beta))
+        total = np.sum(weights, axis=-1, keepdims=True) if normalize else seen
         mean: Array = weights @ part / total
         return mean
 
@@ -159,16 +151,18 @@ def _in_blocks(function: Callable[[Array, slice], Array], x: Array) -> Array:
 
     It takes systems (b, n, d) and the slice of rows to answer for.
     """
-    xp, (*batch, n, d) = namespace(x), x.shape
-    block = _BLOCK if xp is np else _LARGE
-    systems, rows = max(1, block // n**2), max(1, block // n)
+    *batch, n, d = x.shape
+    systems, rows = max(1, _BLOCK // n**2), max(1, _BLOCK // n)
     count = prod(batch)
     if count <= systems and n <= rows:
         return function(x, slice(0, n))
-    flat = xp.reshape(x, (count, n, d))
+    flat = x.reshape(count, n, d)
     parts = [
-        xp.concat([function(part, r) for r in slices(n, rows)], axis=-2)
-        for part in (flat[b, ...] for b in slices(count, systems))
+        np.concatenate([function(part, r) for r in _slices(n, rows)], axis=-2)
+        for part in (flat[b] for b in _slices(count, systems))
     ]
-    out: Array = xp.reshape(xp.concat(parts), (*batch, n, -1))
-    return out
+    return np.concatenate(parts).reshape(*batch, n, -1)
+
+
+def _slices(count: int, size: int) -> list[slice]:
+    return [slice(i, min(i + size, count)) for i in range(0, count, size)]
