@@ -75,7 +75,7 @@ class Residual(Layer):
             return np.asarray(ahead)
         if inner.shape[-1] > m:
             inner = triangular(inner)
-        unseen = inner @ bartlett(paths, m, n - m, rng)
+        unseen = inner @ bartlett(paths, inner.shape[-1], n - m, rng)
         return triangular(np.concatenate([ahead, unseen], axis=-1))  # of (…, m, 2m)
 
     def _token_step(self, x: Array, rng: np.random.Generator) -> Array:

@@ -48,15 +48,29 @@ def bartlett(
     return factor
 
 
-def product(paths: int, m: int, degrees: int, rng: np.random.Generator) -> Array:
-    """G₁G₂ᵀ of independent normal m × degrees matrices, shape (paths, m, m).
-
-    With the Bartlett factor R of G₁ = RO, O of orthonormal rows, OG₂ᵀ is normal again.
-    """
+def factor(paths: int, m: int, degrees: int, rng: np.random.Generator) -> Array:
+    """Matrices R with RRᵀ ~ Wishart: Bartlett's, or normal ones of fewer columns."""
     if degrees < m:
-        one, two = rng.standard_normal((2, paths, m, degrees))
-        return np.asarray(one @ two.swapaxes(-1, -2))
-    return bartlett(paths, m, degrees, rng) @ rng.standard_normal((paths, m, m))
+        return rng.standard_normal((paths, m, degrees))
+    return bartlett(paths, m, degrees, rng)
+
+
+def product(
+    paths: int, rows: int, columns: int, degrees: int, rng: np.random.Generator
+) -> Array:
+    """G₁G₂ᵀ of independent normal matrices with ``degrees`` columns each.
+
+    The shape is (paths, rows, columns). With the smaller one, G₁ = RO where R is its
+    Bartlett factor and O has orthonormal rows, OG₂ᵀ is normal again, independent of R.
+    """
+    if rows > columns:
+        return product(paths, columns, rows, degrees, rng).swapaxes(-1, -2)
+    one = factor(paths, rows, degrees, rng)
+    if degrees < rows:
+        other = rng.standard_normal((paths, columns, degrees)).swapaxes(-1, -2)
+    else:
+        other = rng.standard_normal((paths, rows, columns))
+    return np.asarray(one @ other)
 
 
 def triangular(root: Array) -> Array:

@@ -82,7 +82,7 @@ def _collapsing(
     paths, m, _ = apart.shape
     small = np.exp(size)
     square = small**2
-    middle = product(paths, m, layer.key_width, rng) / layer.temperature
+    middle = product(paths, m, m, layer.key_width, rng) / layer.temperature
     columns = middle @ apart.swapaxes(-1, -2)
     p = softmax(small * mean @ columns)  # (paths, 1, m)
     delta = apart @ columns  # δ over e^(2 size), (paths, m, m)
@@ -102,10 +102,11 @@ def _require_plain(layer: Layer, m: int) -> None:
     """Check that a layer is what the representation by deviations covers."""
     if not isinstance(layer, PlainLayer):
         raise ValueError(f"layer must be a PlainLayer, got {layer!r}")
-    if layer.skip != 0 or layer.heads != 1 or layer.pre_norm or layer.branch == 0:
+    heads = layer.heads != 1 or layer.value_width is not None
+    if layer.skip != 0 or layer.branch == 0 or heads or layer.pre_norm:
         raise ValueError(
-            "layer must have skip 0, a branch other than 0, one head and no"
-            f" normalization, got {layer!r}"
+            "layer must have skip 0, a branch other than 0, one head without"
+            f" value_width and no normalization, got {layer!r}"
         )
     if layer.width < m:
         raise ValueError(f"layer must have a width of at least {m}, got {layer.width}")

@@ -151,7 +151,7 @@ def random_scores(
     require_count("draws", draws)
     require_generator("rng", rng)
     root = gram_root(V, 2 * len(V))
-    return np.asarray(root @ product(draws, len(V), key_width, rng) @ root.T)
+    return np.asarray(root @ product(draws, len(V), len(V), key_width, rng) @ root.T)
 
 
 def simulate_tokens(

@@ -27,13 +27,11 @@ from lib._hierarchical.experiment import experiment, experiment_variance
 from lib._hierarchical.laws import AttentionLimit, FiniteAttention
 from lib._hierarchical.mixture import ScaleMixture
 from lib._hierarchical.orthonormal import orthonormal_constant
-from lib._hierarchical.stack import attention_stack
 
 __all__ = [
     "AttentionLimit",
     "FiniteAttention",
     "ScaleMixture",
-    "attention_stack",
     "dense",
     "dense_experiment",
     "experiment",

@@ -28,7 +28,7 @@ from lib._checks import (
     require_positive,
 )
 from lib._layer import WIDEST, Layer, Residual, normed, times_weights, token_root
-from lib._wishart import bartlett, product, triangular
+from lib._wishart import factor, product, triangular
 from lib.attention import softmax
 
 __all__ = [
@@ -104,7 +104,7 @@ class _Attention(Residual):
         """A C of each head: scores are C G₁G₂ᵀ Cᵀ with normal k × key_width G₁, G₂."""
         (paths, _, k), mixed = root.shape, []
         for _ in range(self.heads):
-            scores = root @ product(paths, k, self.key_width, rng)
+            scores = root @ product(paths, k, k, self.key_width, rng)
             mixed.append(self._attention(scores @ root.swapaxes(-1, -2)) @ root)
         return mixed  # each (paths, m, k)
 
@@ -117,13 +117,31 @@ class _Attention(Residual):
             mixed.append(self._attention(scores) @ x)
         return mixed  # each (paths, m, n)
 
+    @property
+    def _columns(self) -> int | None:
+        """Columns of the value weights of a head, None where a head has W alone."""
+        return None
+
     def _branch_root(self, root: Array, rng: np.random.Generator) -> Array:
-        """The heads side by side: FFᵀ is the mean of AVAᵀ over them."""
-        return _joined(self._heads_root(root, rng), self.heads)
+        """The heads side by side: FFᵀ is the mean of AVAᵀ over them.
+
+        With value weights of n_v columns, the mean of A C S CᵀAᵀ/n_v with S Wishart.
+        """
+        mixed, columns = self._heads_root(root, rng), self._columns
+        if columns is None:
+            return _joined(mixed, self.heads)
+        paths, _, k = mixed[0].shape
+        values = [head @ factor(paths, k, columns, rng) for head in mixed]
+        return _joined(values, self.heads * columns)
 
     def _branch_tokens(self, x: Array, rng: np.random.Generator) -> Array:
-        """The heads side by side, (paths, m, H n): W then has H n rows."""
-        return _joined(self._heads_tokens(x, rng), self.heads)
+        """The heads side by side, (paths, m, H n) or (paths, m, H n_v)."""
+        mixed, columns = self._heads_tokens(x, rng), self._columns
+        if columns is None:
+            return _joined(mixed, self.heads)
+        values = [times_weights(head, columns, self.width, rng) for head in mixed]
+        scale = np.sqrt(self.width / (self.heads * columns))
+        return np.asarray(scale * np.concatenate(values, axis=-1))
 
 
 @dataclass(frozen=True)
@@ -186,6 +204,10 @@ class PlainLayer(_Attention):
     tau0 : float, optional
         The temperature is τ = tau0 · √(width · key_width); without it the usual
         :math:`\tau = \sqrt{n_k}`, that is tau0 = 1/√width.
+    value_width : int, optional
+        Columns :math:`n_v` of the value weights of a head. Each head then has an output
+        matrix too, :math:`X' = \lambda X + \frac{\gamma}{\sqrt{H n n_v}} \sum_a A_a X
+        W^V_a W^O_a`, in place of a single n × n matrix.
 
     Raises
     ------
@@ -200,11 +222,18 @@ class PlainLayer(_Attention):
     tau0: float | None = None
     heads: int = 1
     pre_norm: bool = False
+    value_width: int | None = None
 
     def __post_init__(self) -> None:
         self._check_attention()
         if self.tau0 is not None:
             require_positive("tau0", self.tau0)
+        if self.value_width is not None:
+            require_count("value_width", self.value_width, most=WIDEST)
+
+    @property
+    def _columns(self) -> int | None:
+        return self.value_width
 
     @property
     def temperature(self) -> float:
@@ -266,25 +295,9 @@ class MultiHeadLayer(_Attention):
         """τ = tau0 · √(width · key_width)."""
         return _width_temperature(self.tau0, self.width, self.key_width)
 
-    def _branch_root(self, root: Array, rng: np.random.Generator) -> Array:
-        """A C N/√n of each head, with N normal of n/H columns, or its Bartlett form."""
-        columns, parts = self.width // self.heads, []
-        for mixed in self._heads_root(root, rng):
-            paths, _, k = mixed.shape
-            if columns < k:
-                parts.append(mixed @ rng.standard_normal((paths, k, columns)))
-            else:
-                parts.append(mixed @ bartlett(paths, k, columns, rng))
-        return _joined(parts, self.width)
-
-    def _branch_tokens(self, x: Array, rng: np.random.Generator) -> Array:
-        """Z with real weights."""
-        columns = self.width // self.heads
-        heads = [
-            times_weights(z, columns, self.width, rng)
-            for z in self._heads_tokens(x, rng)
-        ]
-        return np.concatenate(heads, axis=-1)
+    @property
+    def _columns(self) -> int:
+        return self.width // self.heads
 
     def _gram_step(self, root: Array, rng: np.random.Generator) -> Array:
         """Roots after the layer; ValueError without an output matrix."""

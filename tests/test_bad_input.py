@@ -119,7 +119,7 @@ CALLS = {
     ),
     "layers.LinearLayer": dict(width=9, skip=0.8, branch=0.6, pre_norm=True),
     "layers.ShapedLayer": SHAPED,
-    "layers.PlainLayer": SHAPED,
+    "layers.PlainLayer": SHAPED | {"value_width": 4},
     "layers.MultiHeadLayer": {**SHAPED, "output": False},
     "layers.ReluLayer": dict(width=9, slopes=(1.0, -1.0)),
     "layers.ResidualReluLayer": dict(
@@ -308,10 +308,6 @@ CALLS = {
     ),
     "hierarchical.dense_experiment": dict(
         tokens=3, width=9, heads=2, score_scale=1.5, head_width=4, **MANY
-    ),
-    "hierarchical.attention_stack": dict(
-        gram=PAIR, depth=2, heads=2, score_scale=1.5, width=9, skip=0.8, branch=0.6,
-        normalize=True, paths=2, rng=RNG,
     ),
     "hierarchical.orthonormal_constant": dict(tokens=4, score_scale=1.5),
     "netsor.Program.inputs": dict(self=Program(), cov=PAIR),

@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lib._checks import Array, require_count, require_generator
-from lib._hierarchical.widths import (
-    Inputs,
-    factor,
-    finite_layer,
-    outputs,
-    row_variances,
-)
+from lib._hierarchical.widths import Inputs, finite_layer, outputs, row_variances
+from lib._wishart import factor
 
 
 def random_inputs(tokens: int, width: int, rng: np.random.Generator) -> Inputs:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lib._checks import LARGEST, Array, require_count, require_flag, require_within
-from lib._wishart import bartlett
+from lib._wishart import factor, product
 from lib.attention import softmax
 
 _CELLS = 2**17  # numbers drawn at a time, few enough for the cache of a processor
@@ -84,11 +84,11 @@ def outputs(
 
     def head(root: Array, networks: int, heads: int) -> Array:
         r = root.shape[-1]
-        inner = product(networks * heads, r, r, layer.head_width, rng)
+        inner = _scaled_product(networks * heads, r, r, layer.head_width, rng)
         inner = layer.score_scale * inner.reshape(networks, heads, r, r)
         weights = softmax(root @ inner @ root.swapaxes(-1, -2))  # (…, heads, m, m)
         value_width = layer.head_width if layer.output_matrix else None
-        values = product(networks * heads, r, columns, value_width, rng)
+        values = _scaled_product(networks * heads, r, columns, value_width, rng)
         values = root @ values.reshape(networks, heads, r, columns)
         return np.asarray((weights @ values).sum(axis=1))  # (networks, m, columns)
 
@@ -116,7 +116,7 @@ def head_roots(
 ) -> Array:
     """Roots of what each head adds to HΓ, shape (networks, heads, m, k)."""
     r = root.shape[-1]
-    inner = product(networks * heads, r, r, layer.head_width, rng)
+    inner = _scaled_product(networks * heads, r, r, layer.head_width, rng)
     inner = layer.score_scale * inner.reshape(networks, heads, r, r)
     half = softmax(root @ inner @ root.swapaxes(-1, -2)) @ root  # (…, m, r)
     if layer.output_matrix and layer.head_width is not None:
@@ -180,21 +180,11 @@ def _over_heads(
     return np.concatenate(found)
 
 
-def product(
+def _scaled_product(
     paths: int, rows: int, columns: int, degrees: int | None, rng: np.random.Generator
 ) -> Array:
     """G₁G₂ᵀ/√degrees of normal matrices, (paths, rows, columns); normal if ∞."""
     if degrees is None:
         return rng.standard_normal((paths, rows, columns))
-    if rows <= columns:
-        one = factor(paths, rows, degrees, rng)  # (paths, rows, k)
-        other = rng.standard_normal((paths, one.shape[-1], columns))
-        return np.asarray(one @ other / np.sqrt(degrees))
-    return product(paths, columns, rows, degrees, rng).swapaxes(-1, -2)
-
-
-def factor(paths: int, m: int, degrees: int, rng: np.random.Generator) -> Array:
-    """Matrices R with RRᵀ ~ Wishart: Bartlett's, or normal ones of fewer columns."""
-    if degrees < m:
-        return rng.standard_normal((paths, m, degrees))
-    return bartlett(paths, m, degrees, rng)
+    drawn = product(paths, rows, columns, degrees, rng)
+    return np.asarray(drawn / np.sqrt(degrees))
