@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lib._checks import require_count, require_generator
+from lib.core.checks import require_count, require_generator
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")

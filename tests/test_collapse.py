@@ -5,10 +5,10 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from lib._wishart import bartlett, product
-from lib.collapse import _collapsing, log_residual
+from lib.core.wishart import bartlett, product
 from lib.gram import dense_simulate, simulate
-from lib.layers import LinearLayer, PlainLayer
+from lib.gram.collapse import _collapsing, log_residual
+from lib.gram.layers import LinearLayer, PlainLayer
 
 M, N = 4, 64
 LAYER = PlainLayer(N, 16, 0.0, 1.0)

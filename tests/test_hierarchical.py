@@ -8,9 +8,8 @@ from scipy import integrate, stats
 from scipy.special import expit, logsumexp, ndtr
 
 from lib import hierarchical
-from lib._hierarchical import heads as _heads
-from lib._hierarchical import nodes as _nodes
 from lib.attention import softmax
+from lib.core.psd import canonical_columns
 from lib.hierarchical import (
     AttentionLimit,
     FiniteAttention,
@@ -21,6 +20,7 @@ from lib.hierarchical import (
     experiment_variance,
     finite_width,
     orthonormal_constant,
+    row_variance,
 )
 
 SCALES = (0.0, 0.1, 1.0, 5.0, 20.0)
@@ -106,7 +106,7 @@ def test_laplace_integral_agrees_with_quadrature_and_draws():
     u = ScaleMixture((s**2).sum(axis=-1))
     gap = u.excess_kurtosis() - orthonormal_constant(5, 1.3)
     assert abs(gap) <= 5 * u.error("excess_kurtosis") <= 0.01
-    fine = AttentionLimit(np.eye(4), 1, 1.0, tolerance=1e-13, nodes=2**21)
+    fine = AttentionLimit(np.eye(4), 1, 1.0, tol=1e-13, nodes=2**21)
     found = fine.kurtosis_constant()
     assert found == pytest.approx(orthonormal_constant(4, 1.0), abs=1e-12)
     assert found == pytest.approx(0.243318425220, abs=1e-11)
@@ -161,7 +161,7 @@ def test_error_of_coarse_grids_is_known_for_even_functions():
     """Opposite tokens make u even: no two grids may be mirror images of each other."""
     tokens = np.array([[1.0, 0.0], [-1.0, 0.0], [0.3, 1.0], [-0.3, -1.0]])
     exact, coarse = (
-        AttentionLimit(tokens @ tokens.T, 1, 3.0, tolerance=accuracy, nodes=2**18)
+        AttentionLimit(tokens @ tokens.T, 1, 3.0, tol=accuracy, nodes=2**18)
         for accuracy in (1e-9, 1e-3)
     )
     for at in (0.3, 1.5):
@@ -178,7 +178,7 @@ def test_grids_and_quasi_monte_carlo_agree(width, monkeypatch):
 
     grid = law()
     values = grid.variance(), grid.excess_kurtosis(), grid.cdf(POINTS)
-    monkeypatch.setattr(_nodes, "grids", lambda *arguments: [])
+    monkeypatch.setattr(row_variance, "normal_grids", lambda *arguments: [])
     quasi = law()
     found = quasi.variance(), quasi.excess_kurtosis(), quasi.cdf(POINTS)
     errors = [quasi.error(k) for k in ("variance", "excess_kurtosis")]
@@ -595,10 +595,11 @@ def test_roots_do_not_depend_on_the_basis_of_an_eigenspace():
     """Another basis of equal eigenvalues, as another processor finds it."""
     turn = np.linalg.qr(rng().normal(size=(5, 5)))[0]
     columns = np.hstack([2 * np.eye(8)[:, :5] @ turn, np.eye(8)[:, 5:] * 0.5])
-    settled = _heads.settled(columns)
+    settled = canonical_columns(columns)
     expected = np.hstack([2 * np.eye(8)[:, :5], np.eye(8)[:, 5:] * 0.5])
     assert np.abs(settled - expected).max() < 1e-14
     low = rng().normal(size=(6, 3))
     assert (
-        np.abs(_heads.settled(low) @ _heads.settled(low).T - low @ low.T).max() < 1e-14
+        np.abs(canonical_columns(low) @ canonical_columns(low).T - low @ low.T).max()
+        < 1e-14
     )

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from lib.gram import dense_simulate, simulate, simulate_tokens
-from lib.hierarchical import AttentionLimit, dense
-from lib.layers import (
+from lib.gram.layers import (
     LinearLayer,
     MultiHeadLayer,
     PlainLayer,
@@ -15,6 +14,7 @@ from lib.layers import (
     RMSNorm,
     ShapedLayer,
 )
+from lib.hierarchical import AttentionLimit, dense
 
 PATHS = 4000
 # Widths that are drawn directly, the edge n = 2m, and some above, for three tokens.
@@ -83,7 +83,9 @@ def test_three_forms_have_one_law(name):
 
 @pytest.mark.parametrize("pre_norm", [False, True])
 def test_concatenated_heads_without_output_keep_the_tokens(pre_norm):
-    layer = MultiHeadLayer(8, 2, 0.8, 0.6, 0.3, 2, output=False, pre_norm=pre_norm)
+    layer = MultiHeadLayer(
+        8, 2, 0.8, 0.6, 0.3, 2, output_matrix=False, pre_norm=pre_norm
+    )
     x0 = start(8)
     runs = [
         run(x0, layer, 3, paths=PATHS, rng=np.random.default_rng(key)).states
@@ -101,7 +103,7 @@ def test_without_output_the_gram_matrix_does_not_decide():
     variance v of head 1, or the mean of two independent ones: the excess kurtosis,
     3 Var(v)/(E v)², is twice as large in the first case.
     """
-    layer = MultiHeadLayer(4, 2, 1.0, 1e-3, 0.1, heads=2, output=False)
+    layer = MultiHeadLayer(4, 2, 1.0, 1e-3, 0.1, heads=2, output_matrix=False)
     inside = np.array([[2.0, 0, 0, 0], [0, 2.0, 0, 1.0], [0, 1.0, 2.0, 0]])
     mix = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
     both = inside.copy()

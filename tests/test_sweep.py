@@ -11,7 +11,8 @@ from distributed import Client, LocalCluster
 from joblib import Memory, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from lib import attention, gram, layers
+from lib import attention, gram
+from lib.gram import layers
 from lib.sweep import sweep
 
 SHAPES = [np.ones((3, n)) for n in (2, 5, 3, 4, 7, 1, 6, 2)]

@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
 
-from lib._checks import as_float, require_finite
 from lib._figures.svg import INK
+from lib.core.checks import as_float, require_finite
 
 #: Data colors: contrast of at least 3 : 1 on the light and the dark page.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676")

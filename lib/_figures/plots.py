@@ -9,7 +9,6 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib._checks import Array, as_float, require_finite, require_positive
 from lib._figures.axes import (
     COLORS,
     MARKERS,
@@ -20,6 +19,7 @@ from lib._figures.axes import (
     style,
 )
 from lib._figures.svg import INK
+from lib.core.checks import Array, as_float, require_finite, require_positive
 
 
 def rate_plot(
