@@ -19,7 +19,8 @@ from benchmarks.harness import (
     measure,
     measure_growth,
 )
-from tools.notebooks import replace, run_main, today
+from tools.command import replace, run_main
+from tools.notebooks import today
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
 HEAD = "{:<58} {:>9} {:>9} {:>6} {:>12} {:>8} {:>8} {:>7}"

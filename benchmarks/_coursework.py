@@ -24,7 +24,9 @@ from typing import Any
 
 from benchmarks import _machine
 from tools import coursework, grading, submissions
-from tools.notebooks import ROOT, read_text, replace, run_main, today
+from tools.command import ROOT, replace, run_main
+from tools.notebooks import today
+from tools.texts import read_text
 
 RESULTS = Path(__file__).resolve().parent / "coursework.json"
 TERMS, STUDENTS, JOBS = 20, 200, 2

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks._machine import BenchmarkError
 from tools.browser import browser_path, cold_visit
-from tools.notebooks import ROOT
+from tools.command import ROOT
 
 SLOW = {
     "offline": False,

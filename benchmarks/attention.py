@@ -12,7 +12,6 @@ from scipy.special import softmax as scipy_softmax
 
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row, by_jax
-from lib._checks import Array
 from lib.attention import (
     random_scores,
     shaped_attention,
@@ -20,6 +19,7 @@ from lib.attention import (
     softmax_derivatives,
     softmax_expansion,
 )
+from lib.core.checks import Array
 
 RNG = np.random.default_rng(0)
 U = RNG.standard_normal((1000, 64))

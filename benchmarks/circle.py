@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
-from lib._checks import Array
 from lib.circle import attention_field
+from lib.core.checks import Array
 
 BETA = 9.0
 BLOCK = 2**18  # scores that stay in the cache: of the sizes tried the fastest

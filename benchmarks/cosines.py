@@ -1,4 +1,4 @@
-"""Rows of lib.cosines: layers of the matrix of cosines, beside layers of the tokens."""
+"""Rows of lib.sphere.cosines: layers of the cosines, beside layers of the tokens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
 from lib import sphere
-from lib._checks import Array
-from lib.cosines import post_norm_layers
+from lib.core.checks import Array
+from lib.sphere.cosines import post_norm_layers
 
 BETA, STEP, DEPTH, SYSTEMS, N = 3.0, 0.1, 50, 16, 32
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
-from lib._checks import Array
+from lib.core.checks import Array
 from lib.gram import ShapedLayer, dense_simulate, simulate, simulate_tokens
 
 M, DEPTH, PATHS = 4, 4, 256

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
-from lib._checks import Array
+from lib.core.checks import Array
 from lib.heat import (
     GaussianMixture,
     bridge_flow,

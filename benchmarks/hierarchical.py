@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
-from lib._checks import Array
+from lib.core.checks import Array
 from lib.hierarchical import (
     AttentionLimit,
     FiniteAttention,
@@ -101,7 +101,7 @@ def kde() -> Array:
 
 def finer() -> Array:
     """The density to twelve digits."""
-    law = AttentionLimit(GRAM, tolerance=1e-12, nodes=2**21)
+    law = AttentionLimit(GRAM, tol=1e-12, nodes=2**21)
     return law.density(POINTS)
 
 

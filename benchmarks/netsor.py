@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Growth, Row
-from lib import architectures
-from lib.architectures import Architecture
+from lib.netsor import architectures
+from lib.netsor.architectures import Architecture
 
 RNG = np.random.default_rng(0)
 DRAWS, NETWORKS, WIDTH = 10**6, 100, 100

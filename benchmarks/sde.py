@@ -13,9 +13,10 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from benchmarks.harness import Growth, Row, relative_error
-from lib._checks import Array
-from lib._sde.limit import semidefinite_root, vech_covariance
+from lib.core.checks import Array
+from lib.core.psd import semidefinite_root
 from lib.sde import CovarianceSDE
+from lib.sde.limits import vech_covariance
 
 SDE = CovarianceSDE(0.7, 0.8)
 RNG = np.random.default_rng(0)

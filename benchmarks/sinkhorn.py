@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row, by_jax
-from lib._checks import Array
+from lib.core.checks import Array
 from lib.heat import GaussianMixture
 from lib.sinkhorn import (
     SelfTransport,

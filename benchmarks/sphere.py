@@ -10,7 +10,7 @@ from scipy.integrate import quad, solve_ivp
 
 from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
-from lib._checks import Array
+from lib.core.checks import Array
 from lib.sphere import attention_field, equiangular_time, uniform_tokens
 
 BETA, SAMPLE = 2.0, 50

@@ -13,7 +13,7 @@ from math import factorial
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import (
+from lib.core.checks import (
     Array,
     as_float,
     require_choice,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, as_float, require_count, require_finite, require_flag
+from lib.core.checks import Array, as_float, require_count, require_finite, require_flag
 
 #: Environment variable holding the offset that :func:`generator` adds, 0 by default.
 SEED_OFFSET = "ATTENTION_LIMIT_SEED_OFFSET"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from lib._checks import Array, require_count
+from lib.core.checks import Array, require_count
 
 #: Environment variable naming a folder that already holds the file.
 OFFLINE_FOLDER = "ATTENTION_LIMIT_DATA"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tools.browser import browser_path, launched
-from tools.notebooks import ROOT
+from tools.command import ROOT
 from tools.serve import HTML, STAMP, served, source_digest
 
 settings.register_profile("local", deadline=None)

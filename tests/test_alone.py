@@ -10,7 +10,8 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools.alone import profile
-from tools.notebooks import ROOT, SETS, texts
+from tools.command import ROOT
+from tools.texts import SETS, texts
 
 FOREIGN = [
     "from pathlib import Path; Path('../README.md').read_text()",

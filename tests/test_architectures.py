@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from lib import architectures
 from lib.hierarchical import AttentionLimit, FiniteAttention
+from lib.netsor import architectures
 
 TOKENS = np.array([[1.0, 0.3, 0.0], [0.3, 1.0, -0.2], [0.0, -0.2, 1.5]])
 GAUSSIAN = {

@@ -12,8 +12,6 @@ import pkgutil
 import re
 import signal
 import warnings
-from concurrent.futures import Executor, Future
-from contextlib import chdir
 from functools import partial
 from importlib import import_module
 from numbers import Integral, Number, Real
@@ -27,13 +25,12 @@ from lib import attention
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure
+from lib.gram.layers import PlainLayer, RMSNorm, ShapedLayer
 from lib.heat import GaussianMixture, SpacingWarning
 from lib.hierarchical import AttentionLimit, FiniteAttention, ScaleMixture
-from lib.layers import PlainLayer, RMSNorm, ShapedLayer
 from lib.netsor import Program
 from lib.sde import BlockSDE, CovarianceSDE, LinearSDE, ReluSDE, SmoothSDE
 from lib.sinkhorn import ConvergenceWarning, FrozenFlowWarning, self_transport
-from lib.sweep import SweepFailed
 
 RNG = np.random.default_rng(0)
 ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
@@ -49,7 +46,7 @@ LIMITS = {
     "relu": ReluSDE((1.0, -1.0)), "smooth": SmoothSDE(1.0, 0.5, branch=0.6),
     "block": BlockSDE((CovarianceSDE(0.6, 0.8, 2), ReluSDE(branch=0.6))),
 }  # fmt: skip
-RUN = dict(gram0=GRAM, horizon=0.5, steps=8, paths=2, rng=RNG, every=3, level=1e6)
+RUN = dict(gram0=GRAM, horizon=0.5, steps=8, paths=2, rng=RNG, save_every=3, level=1e6)
 PAIR, Y = np.array([[1.5, 0.4], [0.4, 0.6]]), np.array([-1.0, 0.5, 2.0])
 LIMIT, WIDE = AttentionLimit(PAIR, 2, 1.5), FiniteAttention(PAIR, 40, 2, 1.5)
 MIXTURE = ScaleMixture(np.arange(1.0, 60.0))
@@ -70,18 +67,6 @@ UNITS = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
 COSINES, THETA = UNITS @ UNITS.T, np.array([0.1, 0.5, 2.0, 4.5])
 DENSITY = 1 + np.array([0.5, 0.25, -0.25, -0.5, -0.5, -0.25, 0.25, 0.5])
 HEADS = {"query": SQUARES[:, :2], "key": SQUARES[:, 1:], "value": SQUARES}
-
-
-class Here(Executor):
-    """Runs each task at once, in this process."""
-
-    def submit(self, call):
-        future = Future()
-        try:
-            future.set_result(call())
-        except Exception as error:
-            future.set_exception(error)
-        return future
 
 
 def called(name, things):
@@ -114,18 +99,19 @@ CALLS = {
     "claims.Order": "convergence_order",
     "data.image_tokens": dict(per_class=2),
     "gram.simulate": dict(
-        gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG, every=2, factors=True
+        gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG, save_every=2,
+        factors=True,
     ),
     "gram.simulate:block": dict(
         gram0=np.eye(3), layer=(LAYER, RMSNorm(9)), depth=2, paths=2, rng=RNG
     ),
     "gram.simulate_tokens": dict(
-        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, every=2
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, save_every=2
     ),
     "gram.dense_simulate": dict(
-        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, every=2
+        x0=np.ones((2, 9)), layer=LAYER, depth=2, paths=2, rng=RNG, save_every=2
     ),
-    "gram.random_scores": dict(gram=np.eye(3), key_width=2, draws=4, rng=RNG),
+    "gram.random_scores": dict(gram=np.eye(3), key_width=2, size=4, rng=RNG),
     "gram.bartlett": dict(paths=2, m=3, degrees=5, rng=RNG),
     "gram.ShapedLayer": SHAPED,
     "gram.Trajectory": "simulate",
@@ -134,15 +120,15 @@ CALLS = {
     ),
     "layers.LinearLayer": dict(width=9, skip=0.8, branch=0.6, pre_norm=True),
     "layers.ShapedLayer": SHAPED,
-    "layers.PlainLayer": SHAPED,
-    "layers.MultiHeadLayer": {**SHAPED, "output": False},
+    "layers.PlainLayer": SHAPED | {"value_width": 4},
+    "layers.MultiHeadLayer": {**SHAPED, "output_matrix": False},
     "layers.ReluLayer": dict(width=9, slopes=(1.0, -1.0)),
     "layers.ResidualReluLayer": dict(
         width=9, skip=0.8, branch=0.6, slopes=(1.0, -1.0), pre_norm=True
     ),
     "layers.RMSNorm": dict(width=9),
     "sde.LinearSDE": dict(branch=0.6),
-    "sde.CovarianceSDE": dict(branch=0.6, tau0=0.8, heads=2, output=True),
+    "sde.CovarianceSDE": dict(branch=0.6, tau0=0.8, heads=2, output_matrix=True),
     "sde.ReluSDE": dict(slopes=(1.0, -1.0), branch=0.6),
     "sde.SmoothSDE": dict(second=1.0, third=0.5, scale=2.0, branch=0.6),
     "sde.SmoothSDE.explosion_probability": dict(self=LIMITS["smooth"], size0=SIZES),
@@ -159,7 +145,7 @@ CALLS = {
     },
     "sde.simulate_distance": dict(
         distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, steps=8, paths=2, rng=RNG,
-        heads=2, every=3, level=1e6,
+        heads=2, save_every=3, level=1e6,
     ),
     "sde.distance_law": dict(
         distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, heads=2, spacing=0.1
@@ -183,13 +169,11 @@ CALLS = {
     "architectures.Architecture": "mlp",
     "sweep.sweep": dict(
         task=partial(attention.random_scores, key_width=3), values=SQUARES, rng=RNG,
-        executor=Here(), progress=False,
+        n_jobs=1,
     ),
-    "sweep.sweep:kept": dict(
-        task=abs, values=range(3), executor=Here(), store="results"
-    ),
+    "sweep.sweep:plain": dict(task=abs, values=range(3)),
     "sphere.coalesce": dict(
-        x0=UNITS, beta=3.0, normalize=True, clusters=1, radius=1e-3, tolerance=1e-6
+        x0=UNITS, beta=3.0, normalize=True, clusters=1, radius=1e-3, tol=1e-6
     ),
     "sphere.Coalescence": "coalesce",
     "sphere.equiangular_field": dict(
@@ -279,11 +263,11 @@ CALLS = {
     "noise.free_energy": dict(density=DENSITY, beta=3.0, noise=0.03),
     "noise.transition_noise": dict(beta=3.0),
     "hierarchical.AttentionLimit": dict(
-        gram=PAIR, heads=2, score_scale=1.5, tolerance=1e-6, nodes=2**16
+        gram=PAIR, heads=2, score_scale=1.5, tol=1e-6, nodes=2**16
     ),
     "hierarchical.FiniteAttention": dict(
         gram=PAIR, width=40, heads=2, score_scale=1.5, head_width=20,
-        output_matrix=True, tolerance=1e-6, nodes=2**16,
+        output_matrix=True, tol=1e-6, nodes=2**16,
     ),
     "hierarchical.ScaleMixture": dict(variances=np.arange(1.0, 9.0)),
     "hierarchical.ScaleMixture.density": dict(self=MIXTURE, y=Y),
@@ -325,10 +309,6 @@ CALLS = {
     ),
     "hierarchical.dense_experiment": dict(
         tokens=3, width=9, heads=2, score_scale=1.5, head_width=4, **MANY
-    ),
-    "hierarchical.attention_stack": dict(
-        gram=PAIR, depth=2, heads=2, score_scale=1.5, width=9, skip=0.8, branch=0.6,
-        normalize=True, paths=2, rng=RNG,
     ),
     "hierarchical.orthonormal_constant": dict(tokens=4, score_scale=1.5),
     "netsor.Program.inputs": dict(self=Program(), cov=PAIR),
@@ -575,16 +555,9 @@ def answer(call, argument, value):
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         assert re.search(rf"\b{argument}\b", str(error)), f"{argument} is not named"
         return "refused"
-    except (ClaimFailed, SweepFailed) as error:
+    except ClaimFailed as error:
         assert type(error).__name__ in inspect.getdoc(TRIED[call])
         return "refused"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def in_a_folder(tmp_path_factory):
-    """Files that a call makes lie in a folder of the tests."""
-    with chdir(tmp_path_factory.mktemp("files")):
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import benchmarks
 from benchmarks import __main__ as command
 from benchmarks import _machine, _timing, harness
 from benchmarks.harness import Growth, Row
-from tools.notebooks import ROOT
+from tools.command import ROOT
 
 DECLARED = harness.collect()
 COMPARED = [row for _, row in DECLARED if isinstance(row, Row)]

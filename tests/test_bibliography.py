@@ -5,7 +5,7 @@ import re
 import pytest
 from pybtex.database import parse_file
 
-from tools.notebooks import ROOT
+from tools.command import ROOT
 
 ENTRIES = parse_file(str(ROOT / "chapters/reference/references.bib")).entries
 UNCHECKED = "Entry not checked against the source"

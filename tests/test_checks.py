@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lib import _checks as checks
-from lib._sphere.geometry import require_unit
+from lib.core import checks
+from lib.sphere.geometry import require_unit
 
 
 def test_good_input_passes_unchanged():

@@ -74,8 +74,8 @@ def test_energy_rests_at_the_sum_of_squared_masses(beta):
 
 def test_times_do_not_depend_on_radius_and_tolerance():
     ends = [
-        coalesce(X, 40.0, radius=radius, tolerance=tolerance).merge_times[-2:]
-        for radius, tolerance in ((1e-3, 1e-8), (3e-3, 1e-8), (1e-3, 1e-6))
+        coalesce(X, 40.0, radius=radius, tol=tol).merge_times[-2:]
+        for radius, tol in ((1e-3, 1e-8), (3e-3, 1e-8), (1e-3, 1e-6))
     ]
     np.testing.assert_allclose(ends, np.tile(ends[0], (3, 1)), rtol=5e-5)
     np.testing.assert_allclose(ends[0], [1.66e23, 1.36e33], rtol=5e-3)

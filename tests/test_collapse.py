@@ -5,10 +5,10 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from lib._wishart import bartlett, product
-from lib.collapse import _collapsing, log_residual
+from lib.core.wishart import bartlett, product
 from lib.gram import dense_simulate, simulate
-from lib.layers import LinearLayer, PlainLayer
+from lib.gram.collapse import _collapsing, log_residual
+from lib.gram.layers import LinearLayer, PlainLayer
 
 M, N = 4, 64
 LAYER = PlainLayer(N, 16, 0.0, 1.0)
@@ -64,7 +64,7 @@ def test_same_layer_by_exact_arithmetic():
 def exact_step(mean, apart, size):
     """Deviations of softmax(C M Cᵀ) C G, with the draws of the generator of seed 6."""
     rng = np.random.default_rng(6)
-    middle = exact(product(1, M, LAYER.key_width, rng)[0] / LAYER.temperature)
+    middle = exact(product(1, M, M, LAYER.key_width, rng)[0] / LAYER.temperature)
     weights = exact(bartlett(1, M, N, rng)[0] / np.sqrt(N))
     with localcontext(prec=60):
         small = Decimal(size).exp()
@@ -94,6 +94,7 @@ def test_each_layer_triples_the_logarithm():
     [
         (PlainLayer(N, 16, 0.5, 1.0), "layer must have skip 0"),
         (PlainLayer(N, 16, 0.0, 1.0, heads=2), "layer must have skip 0"),
+        (PlainLayer(N, 16, 0.0, 1.0, value_width=N), "layer must have skip 0"),
         (LinearLayer(N), "layer must be a PlainLayer"),
         (PlainLayer(3, 16, 0.0, 1.0), "layer must have a width of at least 4"),
     ],

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lib import cosines, sphere
-from lib.sphere import equiangular_gap
+from lib import sphere
+from lib.sphere import cosines, equiangular_gap
 
 RNG = np.random.default_rng(0)
 X = sphere.uniform_tokens(9, 40, systems=3, rng=RNG)

@@ -12,7 +12,8 @@ from benchmarks import _coursework
 from lib import attention, coursework, sinkhorn
 from lib.coursework import Answer, CheckFailed, agree, holds, lean, term_generator
 from tools import coursework as course
-from tools.notebooks import ROOT, SETS, texts
+from tools.command import ROOT
+from tools.texts import SETS, texts
 
 
 def test_a_term_draws_its_own_numbers(monkeypatch):

@@ -32,9 +32,10 @@ from lib.figures import (
     rate_plot,
     style,
 )
-from tools import notebooks
+from tools.command import ROOT
+from tools.digests import digests
 from tools.finish import without_stills
-from tools.notebooks import ROOT, texts
+from tools.texts import read_text, texts
 
 ALT = "A line rises from the lower left corner to the upper right one."
 SIZES = np.array([1.0, 2.0, 4.0, 8.0])
@@ -730,7 +731,7 @@ def test_a_public_name_is_defined_where_it_is_imported_from():
 
 def test_style_is_among_what_makes_a_notebook_stale():
     chapter = next(path for path in texts() if path.stem.startswith("2-"))
-    made_of = notebooks.digests(chapter)
+    made_of = digests(chapter)
     parts = {p.name for p in (ROOT / "lib" / "figures").glob("*.py")}
     for part in {*parts, "book.mplstyle"}:
         assert f"lib/figures/{part}" in made_of
@@ -757,7 +758,7 @@ for explorer in [x for x in Out.values() if isinstance(x, Explorer)]:
 @pytest.mark.slow
 @pytest.mark.parametrize("text", texts(), ids=lambda path: path.stem)
 def test_every_drawing_function_answers_at_every_position(text):
-    notebook = notebooks.read_text(text)
+    notebook = read_text(text)
     source = "\n".join(cell.source for cell in notebook.cells)
     calls = len(re.findall(r"^(?:figures\.)?(?:explore|animate)\(", source, re.M))
     if not calls:

@@ -94,7 +94,7 @@ def test_scores_have_the_covariance_of_the_gram_matrix(key_width):
     """E[Y_ij Y_kl] = n_k V_ik V_jl, here with a singular V, and E Y = 0."""
     draws, root = 100_000, np.array([[1.0, 0.0], [0.5, 1.0], [1.5, 1.0]])
     V = root @ root.T
-    Y = random_scores(V, key_width, draws=draws, rng=rng(9)).reshape(draws, -1)
+    Y = random_scores(V, key_width, size=draws, rng=rng(9)).reshape(draws, -1)
     square, noise = Y.T @ Y / draws, np.sqrt((Y**2).T @ Y**2) / draws
     assert (np.abs(square - key_width * np.kron(V, V)) < 5 * noise).all()
     assert (np.abs(Y.mean(axis=0)) < 5 * Y.std(axis=0) / np.sqrt(draws)).all()
@@ -113,7 +113,8 @@ def test_states_are_gram_matrices_and_times_count_layers_over_width():
 
 def test_states_are_kept_as_often_as_asked():
     every = [
-        simulate(np.eye(2), layer(9), 7, paths=3, rng=rng(8), every=k) for k in (1, 3)
+        simulate(np.eye(2), layer(9), 7, paths=3, rng=rng(8), save_every=k)
+        for k in (1, 3)
     ]
     np.testing.assert_array_equal(every[1].times, np.array([0, 3, 6, 7]) / 9)
     np.testing.assert_array_equal(every[1].states, every[0].states[[0, 3, 6, 7]])

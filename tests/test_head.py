@@ -10,8 +10,8 @@ from PIL import Image
 
 from tools import head
 from tools.card import draw
+from tools.command import ROOT
 from tools.finish import with_absolute_paths
-from tools.notebooks import ROOT
 from tools.serve import HTML
 from tools.site import publish
 

@@ -8,20 +8,19 @@ from scipy import integrate, stats
 from scipy.special import expit, logsumexp, ndtr
 
 from lib import hierarchical
-from lib._hierarchical import heads as _heads
-from lib._hierarchical import nodes as _nodes
 from lib.attention import softmax
+from lib.core.psd import canonical_columns
 from lib.hierarchical import (
     AttentionLimit,
     FiniteAttention,
     ScaleMixture,
-    attention_stack,
     dense,
     dense_experiment,
     experiment,
     experiment_variance,
     finite_width,
     orthonormal_constant,
+    row_variance,
 )
 
 SCALES = (0.0, 0.1, 1.0, 5.0, 20.0)
@@ -107,7 +106,7 @@ def test_laplace_integral_agrees_with_quadrature_and_draws():
     u = ScaleMixture((s**2).sum(axis=-1))
     gap = u.excess_kurtosis() - orthonormal_constant(5, 1.3)
     assert abs(gap) <= 5 * u.error("excess_kurtosis") <= 0.01
-    fine = AttentionLimit(np.eye(4), 1, 1.0, tolerance=1e-13, nodes=2**21)
+    fine = AttentionLimit(np.eye(4), 1, 1.0, tol=1e-13, nodes=2**21)
     found = fine.kurtosis_constant()
     assert found == pytest.approx(orthonormal_constant(4, 1.0), abs=1e-12)
     assert found == pytest.approx(0.243318425220, abs=1e-11)
@@ -162,7 +161,7 @@ def test_error_of_coarse_grids_is_known_for_even_functions():
     """Opposite tokens make u even: no two grids may be mirror images of each other."""
     tokens = np.array([[1.0, 0.0], [-1.0, 0.0], [0.3, 1.0], [-0.3, -1.0]])
     exact, coarse = (
-        AttentionLimit(tokens @ tokens.T, 1, 3.0, tolerance=accuracy, nodes=2**18)
+        AttentionLimit(tokens @ tokens.T, 1, 3.0, tol=accuracy, nodes=2**18)
         for accuracy in (1e-9, 1e-3)
     )
     for at in (0.3, 1.5):
@@ -179,7 +178,7 @@ def test_grids_and_quasi_monte_carlo_agree(width, monkeypatch):
 
     grid = law()
     values = grid.variance(), grid.excess_kurtosis(), grid.cdf(POINTS)
-    monkeypatch.setattr(_nodes, "grids", lambda *arguments: [])
+    monkeypatch.setattr(row_variance, "normal_grids", lambda *arguments: [])
     quasi = law()
     found = quasi.variance(), quasi.excess_kurtosis(), quasi.cdf(POINTS)
     errors = [quasi.error(k) for k in ("variance", "excess_kurtosis")]
@@ -496,68 +495,6 @@ def test_coordinates_of_a_network_are_dependent_but_not_correlated():
     assert expected > 0.04
 
 
-def dense_stack(x, depth, heads, sigma, skip, branch, normalize, paths, generator):
-    """Deep attention with real weights, Gram matrices after the last layer."""
-    m, n = x.shape
-    x = np.broadcast_to(x, (paths, m, n))
-    for _ in range(depth):
-        total = 0
-        for _ in range(heads):
-            q, k, v, o = generator.standard_normal((4, paths, n, n)) / np.sqrt(n)
-            scores = (x @ q) @ (x @ k).swapaxes(-1, -2) * sigma / np.sqrt(n)
-            total = total + softmax(scores) @ (x @ v) @ o
-        x = skip * x + branch * total / np.sqrt(heads)
-        if normalize:
-            x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True))
-    return x @ x.swapaxes(-1, -2) / n
-
-
-@pytest.mark.parametrize("normalize", [False, True])
-def test_stack_has_the_law_of_real_weights(normalize):
-    m, n, paths = 3, 7, 8000
-    x = rng(5).standard_normal((m, n))
-    options = dict(skip=0.8, branch=0.6, normalize=normalize)
-    slow = dense_stack(x, 3, 2, 1.5, *options.values(), paths, rng(1))
-    made = attention_stack(
-        x @ x.T / n, 3, 2, 1.5, width=n, paths=paths, rng=rng(2), **options
-    )
-    np.testing.assert_array_equal(made.times, [0, 1, 2, 3])
-    fast = made.states[-1]
-
-    def numbers(gram):
-        yield np.linalg.eigvalsh(gram)[:, -1]
-        yield gram[:, 0, 1]
-        yield np.linalg.slogdet(gram)[1]
-
-    for one, two in zip(numbers(fast), numbers(slow), strict=True):
-        assert stats.ks_2samp(one, two).statistic < critical(6, paths, paths)
-    limit = attention_stack(x @ x.T / n, 3, 2, 1.5, paths=paths, rng=rng(3), **options)
-    one, two = (next(numbers(g)) for g in (limit.states[-1] * 1.0, slow))
-    assert stats.ks_2samp(one, two).statistic > critical(6, paths, paths)
-
-
-def test_one_layer_of_the_limit_stack_is_the_conditional_covariance():
-    states = attention_stack(
-        TRIPLE, 1, 2, 1.5, skip=0.6, branch=0.8, paths=20_000, rng=rng(1)
-    ).states
-    gamma = LAWS[0].conditional_covariance(20_000, rng=rng(2))
-    expected = 0.36 * TRIPLE + 0.64 * gamma
-    for i, j in ((0, 0), (0, 2), (1, 2)):
-        found = stats.ks_2samp(states[1, :, i, j], expected[:, i, j])
-        assert found.statistic < critical(3, 20_000, 20_000)
-
-
-def test_attention_alone_collapses_in_a_few_layers():
-    for width in (None, 256):
-        states = attention_stack(np.eye(4), 4, width=width, paths=500, rng=rng()).states
-        cosine = states[..., 0, 1] / np.sqrt(states[..., 0, 0] * states[..., 1, 1])
-        gap = 1 - cosine.mean(axis=1)
-        assert gap[1] > 0.2 and gap[2] < 0.02 and abs(gap[4]) < 1e-6
-    still = attention_stack(TRIPLE, 3, skip=0.5, branch=0.0, paths=2, rng=rng()).states
-    expected = TRIPLE * 0.25 ** np.arange(4)[:, None, None]
-    np.testing.assert_allclose(still[:, 1], expected, atol=1e-15, rtol=0)
-
-
 def test_mixture_over_exponential_variances_is_laplace():
     """v ~ Exp with mean 2b² gives the Laplace law of scale b."""
     mixed = ScaleMixture(2 * rng(6).exponential(size=200_000))
@@ -641,11 +578,6 @@ def test_same_seed_same_draws_and_input_left_alone():
             ValueError,
             "single head of width 1",
         ),
-        (
-            lambda: attention_stack(np.eye(2), 1, width=3, paths=1, rng=rng()),
-            ValueError,
-            "width must be an integer from 4 to",
-        ),
         (lambda: ScaleMixture([1.0, -1.0]), ValueError, "variances .* -1"),
         (lambda: ScaleMixture([1.0]), ValueError, r"variances .* \(1,\)"),
     ],
@@ -663,10 +595,11 @@ def test_roots_do_not_depend_on_the_basis_of_an_eigenspace():
     """Another basis of equal eigenvalues, as another processor finds it."""
     turn = np.linalg.qr(rng().normal(size=(5, 5)))[0]
     columns = np.hstack([2 * np.eye(8)[:, :5] @ turn, np.eye(8)[:, 5:] * 0.5])
-    settled = _heads.settled(columns)
+    settled = canonical_columns(columns)
     expected = np.hstack([2 * np.eye(8)[:, :5], np.eye(8)[:, 5:] * 0.5])
     assert np.abs(settled - expected).max() < 1e-14
     low = rng().normal(size=(6, 3))
     assert (
-        np.abs(_heads.settled(low) @ _heads.settled(low).T - low @ low.T).max() < 1e-14
+        np.abs(canonical_columns(low) @ canonical_columns(low).T - low @ low.T).max()
+        < 1e-14
     )

@@ -16,7 +16,8 @@ from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from lib.data import DataUnavailable, fashion_mnist
-from tools.notebooks import ROOT, read_text, texts
+from tools.command import ROOT
+from tools.texts import read_text, texts
 
 LONG = 600_000  # milliseconds, for what needs seconds on an idle machine
 CHAPTER = ROOT / "chapters" / "2-softmax-expansion.ipynb"

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 from test_lab import QUIET, serving
 
-from tools.notebooks import read_text, texts
+from tools.texts import read_text, texts
 
 # What a reader must not see of the source, in text that stands outside of code.
 RAW = re.compile(

@@ -15,8 +15,9 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import launch, wheel
-from tools.notebooks import METADATA, ROOT, SETUP, read_text, texts
+from tools.command import ROOT
 from tools.serve import HTML
+from tools.texts import METADATA, SETUP, read_text, texts
 
 SITE = ROOT / HTML
 PAGES = [text.relative_to(ROOT).with_suffix("") for text in texts()]

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from lib.gram import dense_simulate, simulate, simulate_tokens
-from lib.layers import (
+from lib.gram.layers import (
     LinearLayer,
     MultiHeadLayer,
     PlainLayer,
@@ -14,6 +14,7 @@ from lib.layers import (
     RMSNorm,
     ShapedLayer,
 )
+from lib.hierarchical import AttentionLimit, dense
 
 PATHS = 4000
 # Widths that are drawn directly, the edge n = 2m, and some above, for three tokens.
@@ -23,6 +24,9 @@ CASES = {
     "linear, narrow": LinearLayer(2, 0.8, 0.6),
     "plain": PlainLayer(12, 4, 0.6, 0.8),
     "plain, no skip": PlainLayer(9, 4, 0.0, 1.0, tau0=2.0),
+    "heads with output": PlainLayer(12, 8, 0.8, 0.6, heads=2, value_width=5),
+    "heads with output, narrow": PlainLayer(4, 3, 0.6, 0.8, 0.3, 3, value_width=2),
+    "a head with output, thin": PlainLayer(12, 8, 0.8, 0.6, value_width=1),
     "shaped": ShapedLayer(12, 8, 0.8, 0.6, 0.2),
     "shaped, three heads": ShapedLayer(12, 2, 0.0, 1.0, 0.1, heads=3),
     "shaped, narrow heads": ShapedLayer(4, 2, 0.8, 0.6, 0.5, heads=2),
@@ -36,6 +40,7 @@ CASES = {
     "perceptron, narrow": ResidualReluLayer(3, 0.8, 0.6, (1.0, -1.5)),
     "block": (ShapedLayer(12, 3, 0.8, 0.6, 0.7), ResidualReluLayer(12, 0.8, 0.6)),
     "post-norm": (PlainLayer(12, 3, 0.8, 0.6), RMSNorm(12)),
+    "post-norm, output": (PlainLayer(12, 12, 0.8, 0.6, value_width=12), RMSNorm(12)),
 }
 # Two statistics of two comparisons each: critical value of the KS distance at 1e-6.
 CRITICAL = np.sqrt(-np.log(0.5e-6 / (6 * len(CASES) + 12)) / PATHS)
@@ -78,7 +83,9 @@ def test_three_forms_have_one_law(name):
 
 @pytest.mark.parametrize("pre_norm", [False, True])
 def test_concatenated_heads_without_output_keep_the_tokens(pre_norm):
-    layer = MultiHeadLayer(8, 2, 0.8, 0.6, 0.3, 2, output=False, pre_norm=pre_norm)
+    layer = MultiHeadLayer(
+        8, 2, 0.8, 0.6, 0.3, 2, output_matrix=False, pre_norm=pre_norm
+    )
     x0 = start(8)
     runs = [
         run(x0, layer, 3, paths=PATHS, rng=np.random.default_rng(key)).states
@@ -96,7 +103,7 @@ def test_without_output_the_gram_matrix_does_not_decide():
     variance v of head 1, or the mean of two independent ones: the excess kurtosis,
     3 Var(v)/(E v)², is twice as large in the first case.
     """
-    layer = MultiHeadLayer(4, 2, 1.0, 1e-3, 0.1, heads=2, output=False)
+    layer = MultiHeadLayer(4, 2, 1.0, 1e-3, 0.1, heads=2, output_matrix=False)
     inside = np.array([[2.0, 0, 0, 0], [0, 2.0, 0, 1.0], [0, 1.0, 2.0, 0]])
     mix = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
     both = inside.copy()
@@ -111,6 +118,41 @@ def test_without_output_the_gram_matrix_does_not_decide():
     assert excess[0] == pytest.approx(2 * excess[1], rel=0.1, abs=0) and excess[1] > 0.1
 
 
+def test_heads_with_output_are_those_of_a_single_attention_layer():
+    """One layer adds the output of lib.hierarchical; a very wide one adds its Γ."""
+    layer, paths, x0 = (
+        PlainLayer(5, 5, 0.8, 0.6, 0.5, 2, value_width=5),
+        20_000,
+        start(5),
+    )
+    law = dict(heads=2, size=paths, score_scale=2 / np.sqrt(5))
+    y = dense(x0, **law, rng=np.random.default_rng(1))
+    real = 0.8 * x0 + 0.6 * y
+    runs = [
+        simulate(x0 @ x0.T / 5, layer, 1, paths=paths, rng=np.random.default_rng(2))
+    ]
+    assert max(distances(runs[0].states, [real @ real.swapaxes(1, 2) / 5])) < CRITICAL
+    wide, V = (
+        PlainLayer(2**40, 2**40, 0.6, 0.8, heads=2, value_width=2**40),
+        x0 @ x0.T / 5,
+    )
+    found = simulate(V, wide, 1, paths=paths, rng=np.random.default_rng(3)).states
+    gamma = AttentionLimit(V, 2).conditional_covariance(
+        paths, rng=np.random.default_rng(4)
+    )
+    assert max(distances(found, [0.36 * V + 0.64 * gamma])) < CRITICAL
+
+
+def test_attention_alone_collapses_in_a_few_layers():
+    for width in (256, 2**40):
+        layer = PlainLayer(width, width, 0.0, 1.0, value_width=width)
+        rng = np.random.default_rng(0)
+        states = simulate(np.eye(4), layer, 4, paths=500, rng=rng).states
+        cosine = states[..., 0, 1] / np.sqrt(states[..., 0, 0] * states[..., 1, 1])
+        gap = 1 - cosine.mean(axis=1)
+        assert gap[1] > 0.2 and gap[2] < 0.02 and abs(gap[4]) < 1e-6
+
+
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
@@ -118,6 +160,7 @@ def test_without_output_the_gram_matrix_does_not_decide():
         (ShapedLayer(12, 2, 0.0, 1.0, 0.1), "shaped, three heads"),
         (PlainLayer(12, 4, 0.8, 0.6), "plain"),
         (MultiHeadLayer(12, 3, 0.0, 1.0, 0.1, heads=1), "concatenated, thin"),
+        (PlainLayer(12, 8, 0.8, 0.6, heads=2, value_width=1), "heads with output"),
         (ReluLayer(12, (1.0, 0.0)), "ReLU"),
         (ResidualReluLayer(12, 0.8, 0.6, (4.0, -1.0)), "perceptron"),
     ],
@@ -177,6 +220,7 @@ def test_one_linear_layer_is_wishart():
         (lambda: ReluLayer(4, 1.0), "slopes must be a pair"),
         (lambda: ShapedLayer(4, 2, 1.0, 1.0, 0.0), "tau0 must be a positive"),
         (lambda: PlainLayer(4, 2, 1.0, 1.0, -1.0), "tau0 must be a positive"),
+        (lambda: PlainLayer(4, 2, 1.0, 1.0, value_width=0), "value_width must be an"),
         (lambda: LinearLayer(4, pre_norm=1), "pre_norm must be True or False, got 1"),
     ],
 )

@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from test_site import AXE, SIZES, axe_violations, opened
 
 from tools import live, live_page
-from tools.notebooks import ROOT, PipelineError
+from tools.command import ROOT, PipelineError
 from tools.serve import HTML
 
 SITE = ROOT / HTML

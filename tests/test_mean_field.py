@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import ive
 
-from lib import circle, mean_field
+from lib import circle
+from lib.circle import mean_field
+from lib.circle.mean_field import density_moments, quantile_tokens
 from lib.claims import convergence_order
-from lib.mean_field import density_moments, quantile_tokens
 
 N = 192
 NODES = 2 * np.pi * np.arange(N) / N

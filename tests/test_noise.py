@@ -6,9 +6,10 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ive
 
-from lib import circle, noise
+from lib import circle
+from lib.circle import noise
+from lib.circle.mean_field import density_moments
 from lib.claims import convergence_order
-from lib.mean_field import density_moments
 
 RNG = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tools.notebooks import ROOT
+from tools.command import ROOT
 
 PAGE = ROOT / "chapters/reference/notation.md"
 CHAPTERS = sorted(

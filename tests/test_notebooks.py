@@ -15,16 +15,9 @@ import nbformat
 import pytest
 
 from tools import notebooks
-from tools.notebooks import (
-    ROOT,
-    SETUP,
-    PipelineError,
-    meaning,
-    read_text,
-    run_main,
-    stale,
-    texts,
-)
+from tools.command import ROOT, PipelineError, exclusive, replace, run_main
+from tools.digests import CODE, KEY, meaning, stale
+from tools.texts import SETUP, read_text, texts
 
 PAIRS = texts()
 VERDICT = re.compile(r"^(HOLDS|REFUTED): ")
@@ -81,7 +74,7 @@ def test_every_section_with_code_shows_a_verdict(text):
 
 def test_nothing_volatile_is_stored(text):
     notebook = load(text)
-    assert set(notebook.metadata) == {"kernelspec", "language_info", notebooks.KEY}
+    assert set(notebook.metadata) == {"kernelspec", "language_info", KEY}
     for cell in notebook.cells:
         assert "execution" not in cell.metadata
         for output in cell.get("outputs", []):
@@ -166,9 +159,9 @@ def edit(book, name, old, new):
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("lib/_checks.py", "1e-", "2e-"),
+        ("lib/core/checks.py", "1e-", "2e-"),
         (
-            "lib/_checks.py",
+            "lib/core/checks.py",
             "def require_count",
             "def  other():\n pass\ndef require_count",
         ),
@@ -186,7 +179,7 @@ def test_what_changes_a_meaning_is_noticed_through_imports(book, name, old, new)
 def test_what_changes_no_meaning_is_not(book):
     path = write(book, "from lib import attention")
     notebooks.main([], book)
-    edit(book, "lib/_checks.py", '"""', '"""New words: ')
+    edit(book, "lib/core/checks.py", '"""', '"""New words: ')
     edit(book, "lib/attention.py", "\n\n\n", "\n\n# A comment.\n\n\n")
     edit(book, "lib/attention.py", "def softmax(", "def softmax(\n    ")
     edit(book, "lib/data.py", "import", "import random\nimport")  # is not imported
@@ -227,7 +220,7 @@ def test_new_prose_is_taken_over_and_nothing_executed(book, capsys):
     assert "Another title" in after.cells[0].source
     assert (book / notebooks.FACTS).read_bytes() == facts
     edit(book, "chapters/one.md", "print(", "print(1, ")
-    assert stale(path, book) == ["chapters/one.md", notebooks.CODE]
+    assert stale(path, book) == ["chapters/one.md", CODE]
     notebooks.main([], book)
     assert nbformat.read(target, 4).cells[-1] != after.cells[-1]
 
@@ -277,7 +270,7 @@ def test_full_disk_leaves_the_old_file():
         target.write_text("old")
         target.with_name("one.part").symlink_to(full)
         with pytest.raises(PipelineError, match="was not written .No space left"):
-            notebooks.replace(target, "new")
+            replace(target, "new")
         assert target.read_text() == "old" and len(list(Path(folder).iterdir())) == 1
 
 
@@ -349,7 +342,7 @@ def test_failed_write_leaves_the_old_file(tmp_path):
     target = tmp_path / "file"
     target.write_text("old")
     with pytest.raises(UnicodeEncodeError):
-        notebooks.replace(target, "new \ud800")
+        replace(target, "new \ud800")
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
 
 
@@ -362,7 +355,7 @@ def test_import_brings_edits_back(book):
     nbformat.write(edited, target)
     notebooks.main(["--import", str(target)], book)
     assert path.read_text() == f"{HEAD}# Title\n\n{CELL % 'x = 2'}"
-    assert stale(path, book) == ["chapters/one.md", notebooks.CODE]
+    assert stale(path, book) == ["chapters/one.md", CODE]
 
 
 def test_import_refuses_when_the_text_changed_too(book):

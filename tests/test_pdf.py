@@ -8,8 +8,8 @@ from pypdf import PdfReader
 
 from tools import pdf
 from tools.bind import Heading, Page
+from tools.command import ROOT, PipelineError
 from tools.live_page import SUFFIX
-from tools.notebooks import ROOT, PipelineError
 from tools.serve import HTML
 
 FRONT = "chapters/index.html"

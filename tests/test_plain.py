@@ -17,9 +17,11 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import docutils_namespace
 
 from tools import plain
-from tools.notebooks import KEY, METADATA, ROOT, SETS, PipelineError, read_text, texts
+from tools.command import ROOT, PipelineError
+from tools.digests import KEY
 from tools.plain_check import require_plain
 from tools.plain_inline import at_start, escaped, joined
+from tools.texts import METADATA, SETS, read_text, texts
 
 ADDRESS = "https://example.org/book/"
 MYST = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["parse"]

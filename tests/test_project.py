@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 from tools import environment
-from tools.notebooks import ROOT
+from tools.command import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # matplotlib, IPython and pooch live in these modules only.

@@ -12,7 +12,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import reseed
-from tools.notebooks import METADATA, ROOT, PipelineError
+from tools.command import ROOT, PipelineError
+from tools.texts import METADATA
 from tools.verdicts import collect
 
 FRONT = """---
@@ -154,8 +155,8 @@ def test_count_must_be_positive():
 def test_numbers_do_not_depend_on_the_kernels_of_the_processor():
     """Each claim prints what is stored, with other kernels of OpenBLAS and numpy."""
     code = (
-        "import json; from tools import notebooks, reseed; print(json.dumps("
-        "[run for path in notebooks.texts() for run in reseed.outcomes(path, 0)]))"
+        "import json; from tools import reseed, texts; print(json.dumps("
+        "[run for path in texts.texts() for run in reseed.outcomes(path, 0)]))"
     )
     # Not Haswell: forced where it is not found, it crashes in the wheel of numpy 2.5.
     kernels = {"OPENBLAS_CORETYPE": "Sandybridge", "NPY_DISABLE_CPU_FEATURES": AVX512}

@@ -11,10 +11,9 @@ import pytest
 from scipy.special import digamma, polygamma
 from scipy.stats import ks_1samp, ks_2samp, norm
 
-from lib import _wishart
-from lib._sde import march as _march
 from lib.attention import shaped_attention
 from lib.claims import convergence_order
+from lib.core import wishart
 from lib.gram import ShapedLayer
 from lib.gram import simulate as simulate_chain
 from lib.sde import (
@@ -27,13 +26,14 @@ from lib.sde import (
     explicit_euler,
     hitting_probability,
     simulate,
+    stepping,
 )
 
 ATTENTION = CovarianceSDE(0.7, 0.8)
 LIMITS = [
     LinearSDE(0.7),
     ATTENTION,
-    CovarianceSDE(0.7, 0.8, heads=4, output=True),
+    CovarianceSDE(0.7, 0.8, heads=4, output_matrix=True),
     ReluSDE((1.0, -2.0)),
     ReluSDE((1.0, -1.0), branch=0.6),
     SmoothSDE(1.0, 0.5, 1.5),
@@ -110,7 +110,7 @@ def test_attention_has_its_index_sums(m):
     assert far(ATTENTION.drift(gram), drift) < 1e-12 if m > 1 else True
     total = 0.49 * 1.51 * linear + attention
     assert far(ATTENTION.diffusion(gram), vech(total)) < 1e-12
-    many = CovarianceSDE(0.7, 0.8, heads=5, output=True)
+    many = CovarianceSDE(0.7, 0.8, heads=5, output_matrix=True)
     np.testing.assert_allclose(many.drift(gram), drift, rtol=1e-11, atol=1e-15)
     total = 2 * 0.49 * linear + attention / 5
     assert far(many.diffusion(gram), vech(total)) < 1e-12
@@ -384,7 +384,11 @@ def test_two_matrices_in_the_branch_have_twice_the_noise(activated):
         x_next = 0.8 * x + 0.6 * inner @ weights / np.sqrt(width)
         draws.append(x_next @ x_next.swapaxes(-1, -2) / width)
     found, stderr = covariance(np.sqrt(width) * np.concatenate(draws))
-    sde = ReluSDE(branch=0.6) if activated else CovarianceSDE(0.6, 1e9, output=True)
+    sde = (
+        ReluSDE(branch=0.6)
+        if activated
+        else CovarianceSDE(0.6, 1e9, output_matrix=True)
+    )
     expected = sde.diffusion(gram)
     tolerance = 0.12 * np.abs(expected).max()
     assert 4 * stderr < tolerance
@@ -451,7 +455,7 @@ def test_activation_step_has_the_drift_of_the_limit(sde):
 @pytest.mark.parametrize("degrees", [2.3, 3.0, 17.8])
 def test_bartlett_factor_takes_real_degrees(degrees):
     """Mean k and covariance k(δδ + δδ), by the same moments of chi-square."""
-    factor = _wishart.bartlett(200_000, 3, degrees, rng(8))
+    factor = wishart.bartlett(200_000, 3, degrees, rng(8))
     assert (np.triu(factor, 1) == 0).all()
     draws = factor @ factor.swapaxes(-1, -2)
     noise = draws.std(axis=0) / np.sqrt(len(draws))
@@ -459,7 +463,7 @@ def test_bartlett_factor_takes_real_degrees(degrees):
     found, stderr = covariance(draws)
     expected = degrees * LinearSDE().diffusion(np.eye(3))
     assert np.abs(found - expected).max() < 5 * stderr < 0.1 * 2 * degrees
-    each = _wishart.bartlett(3, 2, [1.5, 10.0, 1e16], rng(8))
+    each = wishart.bartlett(3, 2, [1.5, 10.0, 1e16], rng(8))
     assert each[2, 1, 1] == pytest.approx(1e8, rel=1e-6, abs=0)
 
 
@@ -477,7 +481,7 @@ def test_volume_of_the_linear_limit_is_log_normal():
     """log det V ~ N(−½ q m (m + 1) t, 2 m q t): the law of the limit itself."""
     gram, paths, time = random_gram(3), 4000, 0.5
     found = simulate(
-        LinearSDE(0.8), gram, time, 256, paths=paths, rng=rng(9), every=256
+        LinearSDE(0.8), gram, time, 256, paths=paths, rng=rng(9), save_every=256
     )
     volume = np.linalg.slogdet(found.states[-1])[1] - np.linalg.slogdet(gram)[1]
     q = 0.64 * 1.36
@@ -511,7 +515,7 @@ def test_volume_has_weak_order_one():
     "sde",
     [
         CovarianceSDE(0.8, 2.0),
-        CovarianceSDE(0.8, 2.0, heads=3, output=True),
+        CovarianceSDE(0.8, 2.0, heads=3, output_matrix=True),
         ReluSDE((2.0, -1.0), branch=0.6),
         SmoothSDE(1.0, -2.0),
         BlockSDE((CovarianceSDE(0.6, 2.0), ReluSDE((2.0, -1.0), branch=0.6))),
@@ -520,8 +524,10 @@ def test_volume_has_weak_order_one():
 )
 def test_paths_have_the_law_of_explicit_euler_with_small_steps(sde):
     gram, paths = random_gram(2), 2500
-    good = simulate(sde, gram, 0.3, 48, paths=paths, rng=rng(11), every=48)
-    other = explicit_euler(sde, gram, 0.3, 192, paths=paths, rng=rng(12), every=192)
+    good = simulate(sde, gram, 0.3, 48, paths=paths, rng=rng(11), save_every=48)
+    other = explicit_euler(
+        sde, gram, 0.3, 192, paths=paths, rng=rng(12), save_every=192
+    )
     slack = max(good.stopped_share, other.stopped_share)
     assert slack < 0.01
     ends = [run.states[-1][run.stopped == np.inf] for run in (good, other)]
@@ -533,9 +539,11 @@ def test_paths_have_the_law_of_the_chain():
     gram, paths, sde = random_gram(3), 3000, CovarianceSDE(0.7, 1.5)
     layer = ShapedLayer(128, 128, np.sqrt(0.51), 0.7, 1.5)
     chain = simulate_chain(gram, layer, 64, paths=paths, rng=rng(13)).states[-1]
-    found = simulate(sde, gram, 0.5, 64, paths=paths, rng=rng(14), every=64).states[-1]
+    found = simulate(
+        sde, gram, 0.5, 64, paths=paths, rng=rng(14), save_every=64
+    ).states[-1]
     wrong = simulate(
-        LinearSDE(0.95), gram, 0.5, 64, paths=paths, rng=rng(14), every=64
+        LinearSDE(0.95), gram, 0.5, 64, paths=paths, rng=rng(14), save_every=64
     ).states[-1]
     distances = [
         [
@@ -563,12 +571,12 @@ def test_one_token_under_a_smooth_activation_explodes_as_often_as_it_should(bran
     assert expected[0] == 0 and expected[2] == 1
     if branch is None:
         assert expected[1] == pytest.approx(1 - 2 / np.e)  # P(2, 1)
-    found = simulate(sde, [[1.0]], 12, 192, paths=4000, rng=rng(16), every=192)
+    found = simulate(sde, [[1.0]], 12, 192, paths=4000, rng=rng(16), save_every=192)
     noise = np.sqrt(expected[1] * (1 - expected[1]) / 4000)
     assert abs(found.stopped_share - expected[1]) < 4 * noise + 0.01
     calm = SmoothSDE(0.0, -2.0, branch=branch)
     assert calm.explosion_probability(3.0) == 0
-    found = simulate(calm, [[3.0]], 2, 64, paths=500, rng=rng(17), every=64)
+    found = simulate(calm, [[3.0]], 2, 64, paths=500, rng=rng(17), save_every=64)
     assert found.stopped_share == 0
 
 
@@ -614,8 +622,8 @@ def test_equal_tokens_stay_equal_whatever_the_order_of_a_sum(monkeypatch):
             assert (root == root[:, :1]).all()
             return rounded(super()._advance(root, step, rng))
 
-    product_of = _march.gram_of
-    monkeypatch.setattr(_march, "gram_of", lambda root: rounded(product_of(root)))
+    product_of = stepping.gram_of
+    monkeypatch.setattr(stepping, "gram_of", lambda root: rounded(product_of(root)))
     rough = Rough(0.7)._advance(np.ones((1, 4, 4)), np.array([0.1]), rng())
     assert (rough[0, 0] != rough[0, 3]).any()
     ones = simulate(Rough(0.7), np.ones((4, 4)), 0.5, 8, paths=2, rng=rng()).states
@@ -628,7 +636,14 @@ def test_few_steps_make_no_explosions(square, tau0):
     sde, horizon = CovarianceSDE(np.sqrt(square), tau0), 12 * 0.25 / square
     steps = int(2 * horizon) + 4
     found = simulate(
-        sde, np.eye(2), horizon, steps, paths=2500, rng=rng(24), every=99, level=1e4
+        sde,
+        np.eye(2),
+        horizon,
+        steps,
+        paths=2500,
+        rng=rng(24),
+        save_every=99,
+        level=1e4,
     )
     expected = hitting_probability(2.0, 1e4, np.sqrt(square), tau0)
     noise = np.sqrt(expected * (1 - expected) / 2500)
@@ -674,10 +689,10 @@ def test_states_are_kept_as_asked():
     run = dict(gram0=np.eye(2), horizon=0.5, steps=10, paths=3)
     for function in (simulate, explicit_euler):
         every = function(ATTENTION, rng=rng(23), **run)
-        some = function(ATTENTION, rng=rng(23), every=4, **run)
+        some = function(ATTENTION, rng=rng(23), save_every=4, **run)
         np.testing.assert_array_equal(some.states, every.states[[0, 4, 8, 10]])
         np.testing.assert_array_equal(some.times, every.times[[0, 4, 8, 10]])
-        last = function(ATTENTION, rng=rng(23), every=99, **run)
+        last = function(ATTENTION, rng=rng(23), save_every=99, **run)
         np.testing.assert_array_equal(last.states, every.states[[0, 10]])
 
 
@@ -734,7 +749,10 @@ def test_gram_matrices_are_checked(gram, message):
         (lambda: CovarianceSDE(0.5, -1.0), "tau0 must be from .*, got -1.0"),
         (lambda: CovarianceSDE(1.5, 1.0), "branch must be from 0 to 1, got 1.5"),
         (lambda: CovarianceSDE(0.5, 1.0, heads=0), "heads must be an integer"),
-        (lambda: CovarianceSDE(0.5, 1.0, output=1), "output must be True or False"),
+        (
+            lambda: CovarianceSDE(0.5, 1.0, output_matrix=1),
+            "output_matrix must be True or False",
+        ),
         (lambda: LinearSDE(-0.1), "branch must be from 0 to 1, got -0.1"),
         (lambda: ReluSDE(2.0), "slopes must be a pair"),
         (lambda: ReluSDE((1.0, np.nan)), "slopes must be from"),

@@ -10,7 +10,6 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import ive, xlogy
 
-from lib._sinkhorn import gibbs
 from lib.attention import softmax
 from lib.sinkhorn import (
     ConvergenceWarning,
@@ -21,6 +20,7 @@ from lib.sinkhorn import (
     self_transport,
     sinkhorn_attention,
 )
+from lib.sinkhorn import kernel as gibbs_module
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 2))
@@ -323,8 +323,8 @@ def test_tiny_eps_and_tiny_weights_need_no_logarithms():
 def test_rows_computed_again_are_the_rows_stored(d, monkeypatch):
     x = np.random.default_rng(1).standard_normal((300, d))
     stored = self_transport(x, 0.5 * d)
-    monkeypatch.setattr(gibbs, "_STORED", 100)
-    monkeypatch.setattr(gibbs, "_BLOCK", 7000)  # 23 rows: 300 is no multiple
+    monkeypatch.setattr(gibbs_module, "_STORED", 100)
+    monkeypatch.setattr(gibbs_module, "_BLOCK", 7000)  # 23 rows: 300 is no multiple
     chunked = self_transport(x, 0.5 * d)
     assert chunked.iterations == stored.iterations
     for name in ("plan", "barycentric", "effective_neighbors"):
@@ -333,7 +333,7 @@ def test_rows_computed_again_are_the_rows_stored(d, monkeypatch):
 
 
 def test_memory_grows_like_the_number_of_tokens(monkeypatch):
-    monkeypatch.setattr(gibbs, "_STORED", 100)
+    monkeypatch.setattr(gibbs_module, "_STORED", 100)
     peaks = []
     for n in (1000, 4000):
         x = mixture_sample(n)

@@ -16,10 +16,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from tools.browser import cold_visit
+from tools.command import ROOT
 from tools.finish import with_policy
 from tools.head import base_path, public_address
 from tools.live_page import SUFFIX
-from tools.notebooks import ROOT
 from tools.serve import HTML
 from tools.verdicts import used_in
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import i0, i1, iv
 
-from lib import mean_field, noise
-from lib.mean_field import density_moments
+from lib.circle import mean_field, noise
+from lib.circle.mean_field import density_moments
 
 
 def residual(density, beta, strength):

@@ -6,13 +6,13 @@ from scipy.integrate import quad
 from scipy.special import erf
 from scipy.stats import ks_1samp, ks_2samp, norm
 
-from lib._sde import two_tokens as _two_tokens
 from lib.sde import (
     CovarianceSDE,
     explosion_probability,
     hitting_probability,
     simulate,
     simulate_distance,
+    two_tokens,
 )
 
 
@@ -117,7 +117,7 @@ def share(found, expected, bias=0.0):
 def test_paths_reach_a_level_as_often_as_they_should(branch, tau0, level, heads):
     found = simulate_distance(
         2.0, branch, tau0, 20, 40, paths=4000, rng=rng(1),
-        heads=heads, every=40, level=level,
+        heads=heads, save_every=40, level=level,
     )  # fmt: skip
     expected = hitting_probability(2.0, level, branch, tau0, heads=heads)
     assert share(found, expected)
@@ -154,10 +154,10 @@ def test_a_short_step_has_the_moments_of_the_diffusion(heads):
 
 def test_drift_is_taken_over_the_whole_step(monkeypatch):
     """With coarse steps: those of Euler would miss 5 % of the explosions."""
-    monkeypatch.setattr(_two_tokens, "RESOLUTION", 0.3)
+    monkeypatch.setattr(two_tokens, "RESOLUTION", 0.3)
     branch = np.sqrt(0.05)
     found = simulate_distance(
-        2.0, branch, 0.5, 100, 60, paths=20_000, rng=rng(6), every=60, level=1e4
+        2.0, branch, 0.5, 100, 60, paths=20_000, rng=rng(6), save_every=60, level=1e4
     )
     assert share(found, hitting_probability(2.0, 1e4, branch, 0.5))
 
@@ -178,7 +178,7 @@ def test_distance_of_simulated_gram_matrices_has_the_same_law(heads):
     """Two codes: a scalar diffusion, and factors of matrices. Explosions included."""
     gram = np.array([[1.5, 0.5], [0.5, 1.0]])  # Δ = 1.5
     paths, sde = 3000, CovarianceSDE(0.6, 0.5, heads=heads)
-    run = dict(paths=paths, every=48)
+    run = dict(paths=paths, save_every=48)
     grams = simulate(sde, gram, 1.5, 48, rng=rng(3), level=1e4, **run)
     last = grams.states[-1]
     one = np.where(
@@ -199,7 +199,7 @@ def test_distances_are_kept_as_asked():
     run = dict(distance0=2.0, branch=0.5, tau0=0.5, horizon=1.0, steps=7, paths=5)
     every = simulate_distance(rng=rng(5), **run)
     np.testing.assert_array_equal(every.states[0], 2.0)
-    some = simulate_distance(rng=rng(5), every=3, **run)
+    some = simulate_distance(rng=rng(5), save_every=3, **run)
     np.testing.assert_array_equal(some.states, every.states[[0, 3, 6, 7]])
     np.testing.assert_array_equal(some.times, every.times[[0, 3, 6, 7]])
     still = simulate_distance(rng=rng(5), **(run | dict(branch=0.0)))

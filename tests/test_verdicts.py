@@ -5,8 +5,9 @@ import re
 import nbformat
 
 from lib.claims import ClaimFailed, verify
-from tools.notebooks import ROOT, texts
+from tools.command import ROOT
 from tools.pages import ERRATA
+from tools.texts import texts
 from tools.verdicts import VERDICT, code_of, collect, names_of_lib, used_in
 
 PROVED = re.compile(

@@ -20,7 +20,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from tools.notebooks import PipelineError
+from tools.command import PipelineError
 
 Place = tuple[int, Any, Any]  # sheet of the document, left, top
 Places = dict[str, dict[str, Place]]  # address of a page: {anchor: place}

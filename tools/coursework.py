@@ -27,16 +27,8 @@ from nbformat import NotebookNode
 
 from lib.coursework import TERM
 from tools import wheel
-from tools.notebooks import (
-    ROOT,
-    SETS,
-    SETUP,
-    PipelineError,
-    read_text,
-    replace,
-    run_main,
-    texts,
-)
+from tools.command import ROOT, PipelineError, replace, run_main
+from tools.texts import SETS, SETUP, read_text, texts
 
 COURSE = Path("_build/course")
 SECRET = "term.txt"

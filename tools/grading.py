@@ -30,8 +30,8 @@ from typing import Any
 
 import nbformat
 
+from tools.command import ROOT, PipelineError, run_main
 from tools.coursework import COURSE, settings
-from tools.notebooks import ROOT, PipelineError, run_main
 
 WALL = 300  # seconds of one submission at most
 TROUBLES = (

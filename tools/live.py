@@ -18,9 +18,9 @@ from pathlib import Path
 from jupyter_server.serverapp import ServerApp
 from traitlets.config import Config
 
+from tools.command import ROOT, run_main
 from tools.lab import chapter
 from tools.live_page import SUFFIX
-from tools.notebooks import ROOT, run_main
 from tools.serve import Files, build, require_free
 
 JUPYTER = "/jupyter/"

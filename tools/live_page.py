@@ -14,9 +14,9 @@ from typing import Any
 
 import nbformat
 
+from tools.command import PipelineError
 from tools.finish import with_policy
 from tools.launch import BINDER, BRANCH
-from tools.notebooks import PipelineError
 
 SUFFIX = ".live.html"
 # Tags of cells whose code is not on the page; they run all the same.

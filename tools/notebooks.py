@@ -1,10 +1,9 @@
 """Text to executed notebook, one way.
 
 A chapter is a pair: ``name.md``, the text people edit (MyST, read by jupytext), and
-``name.ipynb``, generated from it, executed and normalized, committed with outputs.
-The notebook carries the digests of all it was made from, by meaning: of its code cells,
-of the syntax of the modules they use without docstrings and comments, of the versions
-of the packages. New prose is taken over and nothing is executed for it.
+``name.ipynb``, generated from it, executed and normalized, committed with outputs and
+with the digests of all that it was made from. New prose is taken over and nothing is
+executed for it.
 
     python -m tools.notebooks            execute what is stale
     python -m tools.notebooks more-checks-2 chapters/index.ipynb     only these
@@ -14,163 +13,25 @@ of the packages. New prose is taken over and nothing is executed for it.
 from __future__ import annotations
 
 import argparse
-import ast
 import datetime
-import hashlib
 import json
 import platform
-import re
 import resource
-import tomllib
-from collections import Counter
 from importlib.metadata import version
-from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from nbformat.v4 import new_code_cell
 
 from tools.command import ROOT, PipelineError, exclusive, replace, run_main
-from tools.launch import setup_cell
+from tools.digests import KEY, digests, sha, stale
+from tools.texts import BOOK, METADATA, SETS, SETUP, read_text, texts
 
-BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
-READ = {".mplstyle", ".svg"}  # files of lib that its modules read
 WIDGET = "application/vnd.jupyter.widget-view+json"
-KERNEL = "\nkernelspec:"
-KEY = "attention_limit"  # notebook metadata: digests of all it was made from
-SETUP = "first-cell"  # id, and name among the digests, of the cell no text has
-CODE = "code cells"  # name of theirs among the digests
 SECONDS = 600  # that one cell may take
-PIN = re.compile(r"^([\w.-]+)==([^\s;]+)", re.M)
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-}
-
-
-def _sha(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def texts(root: Path = ROOT, top: Path = BOOK) -> list[Path]:
-    """The texts that are notebooks: those whose front matter names a kernel."""
-    every = sorted((root / top).rglob("*.md"))
-    found = [p for p in every if KERNEL in p.read_text("utf-8").split("\n---\n")[0]]
-    for one, two in combinations(found, 2):
-        if one.stem == two.stem:
-            both = f"{one.relative_to(root)}, {two.relative_to(root)}"
-            raise PipelineError(f"two notebooks are named {one.stem!r}: {both}")
-    return found
-
-
-def read_text(path: Path) -> nbformat.NotebookNode:
-    """The notebook a text describes: no outputs, ids derived from the content.
-
-    Before its first code stands a cell that pages and texts do not have. It says what
-    to do where the notebook is opened without the package.
-    """
-    notebook = jupytext.read(path, fmt="md:myst")
-    notebook.metadata = nbformat.from_dict(METADATA)
-    seen: Counter[str] = Counter()
-    for cell in notebook.cells:
-        key = _sha(f"{cell.cell_type}\n{cell.source}".encode())[:8]
-        cell.id = f"{key}-{seen[key]}"
-        seen[key] += 1
-    code = (n for n, cell in enumerate(notebook.cells) if cell.cell_type == "code")
-    if (first := next(code, None)) is not None:
-        tags = {"tags": ["remove-cell"]}
-        setup = new_code_cell(setup_cell(), id=SETUP, metadata=tags)
-        notebook.cells.insert(first, setup)
-    return notebook
-
-
-def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
-    """Digests of the text, of its code, and of all that the code depends on.
-
-    These are the ``lib`` modules it imports, by their meaning, the style of the
-    figures, and the locked versions of the packages. The first cell is not of the text,
-    and has a digest of its own.
-    """
-    cells = [c for c in read_text(path).cells if c.cell_type == "code"]
-    code = [cell.source for cell in cells if cell.id != SETUP]
-    pending = _imports("\n".join(code), root)
-    found: dict[str, str] = {}
-    while pending:
-        file = pending.pop()
-        name = file.relative_to(root).as_posix()
-        if name in found:
-            continue
-        if file.suffix == ".py":
-            tree = ast.parse(file.read_bytes())
-            found[name] = _sha(repr(meaning(tree)).encode())
-            # What its code reads lies beside it.
-            pending += [p for p in file.parent.iterdir() if p.suffix in READ]
-            pending += _imports(tree, root)
-        else:
-            found[name] = _sha(file.read_bytes())
-    found[path.relative_to(root).as_posix()] = _sha(path.read_bytes())
-    found["requirements.lock"] = _sha(repr(versions(root)).encode())
-    found[CODE] = _sha(repr(code).encode())
-    found[SETUP] = _sha(setup_cell().encode())
-    return dict(sorted(found.items()))
-
-
-def meaning(node: Any) -> Any:
-    """A syntax tree as nested tuples, without places, docstrings and what is empty.
-
-    Versions of Python differ in the empty fields that a node has.
-    """
-    if isinstance(node, list):
-        return [meaning(each) for each in node]
-    if not isinstance(node, ast.AST):
-        return node
-    fields = dict(ast.iter_fields(node))
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (
-        ast.get_docstring(node, clean=False) is not None
-    ):
-        fields["body"] = fields["body"][1:]
-    kept = {name: meaning(value) for name, value in fields.items()}
-    return type(node).__name__, [
-        each for each in kept.items() if each[1] is not None and each[1] != []
-    ]
-
-
-def versions(root: Path = ROOT) -> list[tuple[str, str]]:
-    """The locked versions of the packages that ``lib`` and its notebooks need."""
-    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    needed = {re.match(r"[\w.-]+", each)[0].lower() for each in project["dependencies"]}
-    pins = PIN.findall((root / "requirements.lock").read_text("utf-8"))
-    return sorted(pin for pin in pins if pin[0].lower() in needed)
-
-
-def _imports(source: str | ast.AST, root: Path) -> list[Path]:
-    """Files of ``lib`` that a piece of Python imports."""
-    names = {"lib.__init__"}
-    tree = ast.parse(source) if isinstance(source, str) else source
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
-    parts = (name.split(".") for name in names if name.startswith("lib."))
-    paths = [root.joinpath(*part) for part in parts]
-    files = [f for p in paths for f in (p.with_suffix(".py"), p / "__init__.py")]
-    return [file for file in files if file.is_file()]
-
-
-def stale(path: Path, root: Path = ROOT) -> list[str]:
-    """The files that changed since the notebook of this text was made."""
-    target = path.with_suffix(".ipynb")
-    if not target.exists():
-        return [target.relative_to(root).as_posix()]
-    stored = nbformat.read(target, 4).metadata.get(KEY, {})
-    fresh = digests(path, root)
-    return sorted(k for k in stored.keys() | fresh if stored.get(k) != fresh.get(k))
 
 
 def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
@@ -246,7 +107,6 @@ def today() -> str:
 
 def _children_seconds() -> float:
     """CPU seconds of the kernels that have ended."""
-    import resource  # the rest of this file runs on any system
 
     return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
@@ -260,7 +120,7 @@ def import_notebook(notebook: Path, root: Path = ROOT) -> None:
     edited = nbformat.read(notebook, 4)
     name = path.relative_to(root).as_posix()
     stored = edited.metadata.get(KEY, {}).get(name)
-    if stored != _sha(path.read_bytes()):
+    if stored != sha(path.read_bytes()):
         raise PipelineError(
             f"{name} changed since the notebook was made: keep one of the two edits,"
             " run make notebooks, and make the other one again"

@@ -18,7 +18,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from benchmarks._timing import duration
 from benchmarks.harness import error_text
-from tools.notebooks import FACTS, ROOT
+from tools.command import ROOT
+from tools.notebooks import FACTS
 from tools.reseed import RESULTS as RESEED
 from tools.verdicts import Row, collect, used_in
 

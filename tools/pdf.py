@@ -23,7 +23,8 @@ from pypdf import PdfReader
 
 from tools.bind import Heading, Page, all_places, bound
 from tools.browser import browser_path, launched
-from tools.notebooks import FACTS, ROOT, PipelineError, replace, run_main
+from tools.command import ROOT, PipelineError, replace, run_main
+from tools.notebooks import FACTS
 from tools.serve import HTML, STAMP, served, source_digest
 
 TARGET = Path("_build/attention-in-the-limit.pdf")

@@ -15,7 +15,8 @@ from typing import Any
 import nbformat
 from docutils import nodes
 
-from tools.notebooks import KEY, PipelineError
+from tools.command import PipelineError
+from tools.digests import KEY
 from tools.plain_blocks import blocks
 from tools.plain_page import LINES, KeepCitations, Page, anchor, first_line
 

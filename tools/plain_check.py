@@ -10,7 +10,7 @@ from markdown_it.token import Token
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
-from tools.notebooks import PipelineError
+from tools.command import PipelineError
 
 # More than the book has switched on: a problem set or a download has none of them.
 EXTENSIONS = [

@@ -22,7 +22,7 @@ from sphinxcontrib.bibtex.style.referencing import BracketStyle, format_referenc
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 from sphinxcontrib.bibtex.style.template import SphinxReferenceInfo
 
-from tools.notebooks import PipelineError
+from tools.command import PipelineError
 
 # myst-nb counts the lines of a notebook's cells from multiples of this number.
 LINES = 10_000

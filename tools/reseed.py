@@ -22,16 +22,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from tools.notebooks import (
-    ROOT,
-    PipelineError,
-    exclusive,
-    digests,
-    replace,
-    run_main,
-    texts,
-    today,
-)
+from tools.command import ROOT, PipelineError, exclusive, replace, run_main
+from tools.digests import digests
+from tools.notebooks import today
+from tools.texts import texts
 from tools.verdicts import code_of, page_name
 
 RESULTS = Path("chapters/reference/reseed.json")

@@ -11,7 +11,7 @@ from typing import Any
 
 from docutils import nodes
 
-from tools.notebooks import ROOT
+from tools.command import ROOT
 from tools.pages import Page, table
 from tools.reseed import RESULTS as RESEED
 from tools.verdicts import Row, statement_kinds

@@ -25,9 +25,10 @@ import tornado.ioloop
 import tornado.netutil
 import tornado.web
 
-from tools.head import NOT_FOUND, base_path, public_address
 from tools.command import ROOT, PipelineError, exclusive, run_main
-from tools.notebooks import stale, texts
+from tools.digests import stale
+from tools.head import NOT_FOUND, base_path, public_address
+from tools.texts import texts
 
 HTML = Path("_build/html")
 STAMP = Path("_build/built-from")

@@ -19,8 +19,9 @@ from tools import (
     teaching,
     wheel,
 )
+from tools.command import ROOT
 from tools.finish import finish
-from tools.notebooks import ROOT, texts
+from tools.texts import texts
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts", "input/tex/extensions", "a11y", "sre")

@@ -16,8 +16,9 @@ import nbformat
 import numpy as np
 from nbformat import NotebookNode
 
+from tools.command import ROOT
 from tools.coursework import mark, sets, term
-from tools.notebooks import ROOT, read_text
+from tools.texts import read_text
 
 
 class Mistake(NamedTuple):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import nbformat
 
-from tools.notebooks import ROOT, texts
+from tools.command import ROOT
+from tools.texts import texts
 
 VERDICT = re.compile(
     r'<p class="verdict[^"]*" id="(?P<id>[^"]+)">'

@@ -28,7 +28,8 @@ from nbclient.exceptions import CellExecutionError
 from lib.data import DataUnavailable, fashion_mnist
 from tools import wheel
 from tools.command import ROOT, PipelineError, replace, run_main
-from tools.notebooks import SETS, read_text, texts, today
+from tools.notebooks import today
+from tools.texts import SETS, read_text, texts
 
 RECORD = Path("chapters/reference/ways.json")
 KERNEL = "alone"

@@ -15,7 +15,8 @@ from nbclient import NotebookClient
 
 from conftest import OTHER, SETS, SPOILED
 from tools import coursework, grading, submissions
-from tools.notebooks import ROOT, PipelineError, read_text
+from tools.command import ROOT, PipelineError
+from tools.texts import read_text
 
 
 def checks(name):

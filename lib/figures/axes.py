@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
 
-from lib._checks import as_float, require_finite
+from lib.core.checks import as_float, require_finite
 from lib.figures.theme import COLORS, INK, MARKERS
 
 _RAISED = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")

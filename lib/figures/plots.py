@@ -9,7 +9,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib._checks import Array, as_float, require_finite, require_positive
+from lib.core.checks import Array, as_float, require_finite, require_positive
 from lib.figures.axes import height, logarithmic, name_ends, set_axes
 from lib.figures.theme import COLORS, INK, MARKERS, style
 

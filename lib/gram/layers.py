@@ -1,0 +1,484 @@
+r"""Layers of random weights, each in two forms that have the same law.
+
+Tokens are the rows of X, shape (m, n). A layer with a skip connection is
+
+.. math:: X' = \lambda X + \tfrac{\gamma}{\sqrt n}\, Z W,
+
+where W is a new n × n matrix of independent standard normal weights, and Z, shape
+(m, n), is what the layer makes of X with further weights: X itself, attention, a
+perceptron. The *dense* form draws all weights. The *Gram* form knows X only by a root
+C of its Gram matrix, :math:`V = XX^\top/n = CC^\top`: each layer says how to draw a
+root F of :math:`ZZ^\top/n` given C, with numbers whose count does not grow with n, but
+for the activations of a perceptron. :mod:`lib.gram` runs both.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lib.attention import softmax
+from lib.core.checks import (
+    Array,
+    require_count,
+    require_flag,
+    require_number,
+    require_positive,
+)
+from lib.core.psd import triangular
+from lib.core.wishart import factor, product
+from lib.gram.base import WIDEST, Layer, Residual, normed, times_weights, token_root
+
+
+@dataclass(frozen=True)
+class LinearLayer(Residual):
+    r"""Linear layer :math:`X' = \lambda X + \gamma X W/\sqrt n`.
+
+    Without a skip connection, the default, :math:`X' = XW/\sqrt n`.
+
+    Parameters
+    ----------
+    width : int
+        n, coordinates of a token.
+    skip, branch : float
+        λ and γ.
+    pre_norm : bool
+        Whether the branch sees each token over its root mean square (RMSNorm).
+
+    Raises
+    ------
+    ValueError
+        For a width below 1 or weights that are not finite.
+    """
+
+    width: int
+    skip: float = 0.0
+    branch: float = 1.0
+    pre_norm: bool = False
+
+    def __post_init__(self) -> None:
+        self.check_residual()
+
+    def _branch_root(self, root: Array, rng: np.random.Generator) -> Array:
+        """The root itself: Z = X."""
+        return root
+
+    def _branch_tokens(self, x: Array, rng: np.random.Generator) -> Array:
+        """Z = X."""
+        return x
+
+
+class _Attention(Residual):
+    """Z = (1/√H) Σ A X over H heads; the scores are (1/n) X Wᵠ (Wᴷ)ᵀ Xᵀ for each."""
+
+    key_width: int
+    heads: int
+    centered: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def temperature(self) -> float:
+        """The number τ that divides the scores."""
+
+    def _check_attention(self) -> None:
+        self.check_residual()
+        require_count("key_width", self.key_width, most=WIDEST)
+        require_count("heads", self.heads)
+
+    def _attention(self, scores: Array) -> Array:
+        """Attention matrix (…, m, m) of scores (…, m, m)."""
+        weights = softmax(scores / self.temperature)
+        if not self.centered:
+            return weights
+        m = scores.shape[-1]
+        return np.asarray(weights + (np.eye(m) - 1 / m))
+
+    def _heads_root(self, root: Array, rng: np.random.Generator) -> list[Array]:
+        """A C of each head: scores are C G₁G₂ᵀ Cᵀ with normal k × key_width G₁, G₂."""
+        (paths, _, k), mixed = root.shape, []
+        for _ in range(self.heads):
+            scores = root @ product(paths, k, k, self.key_width, rng)
+            mixed.append(self._attention(scores @ root.swapaxes(-1, -2)) @ root)
+        return mixed  # each (paths, m, k)
+
+    def _heads_tokens(self, x: Array, rng: np.random.Generator) -> list[Array]:
+        """A X of each head, with real query and key weights."""
+        (paths, _, n), mixed = x.shape, []
+        for _ in range(self.heads):
+            w_query, w_key = rng.standard_normal((2, paths, n, self.key_width))
+            scores = (x @ w_query) @ (x @ w_key).swapaxes(-1, -2) / n  # (paths, m, m)
+            mixed.append(self._attention(scores) @ x)
+        return mixed  # each (paths, m, n)
+
+    @property
+    def _columns(self) -> int | None:
+        """Columns of the value weights of a head, None where a head has W alone."""
+        return None
+
+    def _branch_root(self, root: Array, rng: np.random.Generator) -> Array:
+        """The heads side by side: FFᵀ is the mean of AVAᵀ over them.
+
+        With value weights of n_v columns, the mean of A C S CᵀAᵀ/n_v with S Wishart.
+        """
+        mixed, columns = self._heads_root(root, rng), self._columns
+        if columns is None:
+            return _joined(mixed, self.heads)
+        paths, _, k = mixed[0].shape
+        values = [head @ factor(paths, k, columns, rng) for head in mixed]
+        return _joined(values, self.heads * columns)
+
+    def _branch_tokens(self, x: Array, rng: np.random.Generator) -> Array:
+        """The heads side by side, (paths, m, H n) or (paths, m, H n_v)."""
+        mixed, columns = self._heads_tokens(x, rng), self._columns
+        if columns is None:
+            return _joined(mixed, self.heads)
+        values = [times_weights(head, columns, self.width, rng) for head in mixed]
+        scale = np.sqrt(self.width / (self.heads * columns))
+        return np.asarray(scale * np.concatenate(values, axis=-1))
+
+
+@dataclass(frozen=True)
+class ShapedLayer(_Attention):
+    r"""Shaped attention :math:`X' = \lambda X + \gamma A X W^V/\sqrt n`.
+
+    Here :math:`A = I + \mathrm{softmax}(Y/\tau) - \frac1m 11^\top` with
+    :math:`\tau = \tau_0 \sqrt{n n_k}` and scores
+    :math:`Y = \frac1n X W^Q (W^K)^\top X^\top`. Several heads have weights of their own
+    and are summed over the root of their number.
+
+    Parameters
+    ----------
+    width : int
+        n, coordinates of a token.
+    key_width : int
+        Columns of the query and of the key weights of a head.
+    skip, branch : float
+        λ and γ; λ² + γ² = 1 is usual, not forced.
+    tau0 : float
+        The temperature is τ = tau0 · √(width · key_width).
+    heads : int
+        Number of heads.
+    pre_norm : bool
+        Whether the branch sees each token over its root mean square (RMSNorm).
+
+    Raises
+    ------
+    ValueError
+        For counts below 1, weights that are not finite, a tau0 that is not positive.
+    """
+
+    width: int
+    key_width: int
+    skip: float
+    branch: float
+    tau0: float
+    heads: int = 1
+    pre_norm: bool = False
+    centered: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._check_attention()
+        require_positive("tau0", self.tau0)
+
+    @property
+    def temperature(self) -> float:
+        """τ = tau0 · √(width · key_width)."""
+        return _width_temperature(self.tau0, self.width, self.key_width)
+
+
+@dataclass(frozen=True)
+class PlainLayer(_Attention):
+    r"""Plain attention, :math:`A = \mathrm{softmax}(Y/\tau)`, not shaped.
+
+    Parameters
+    ----------
+    width, key_width, skip, branch, heads, pre_norm
+        As in :class:`ShapedLayer`.
+    tau0 : float, optional
+        The temperature is τ = tau0 · √(width · key_width); without it the usual
+        :math:`\tau = \sqrt{n_k}`, that is tau0 = 1/√width.
+    value_width : int, optional
+        Columns :math:`n_v` of the value weights of a head. Each head then has an output
+        matrix too, :math:`X' = \lambda X + \frac{\gamma}{\sqrt{H n n_v}} \sum_a A_a X
+        W^V_a W^O_a`, in place of a single n × n matrix.
+
+    Raises
+    ------
+    ValueError
+        As :class:`ShapedLayer`.
+    """
+
+    width: int
+    key_width: int
+    skip: float
+    branch: float
+    tau0: float | None = None
+    heads: int = 1
+    pre_norm: bool = False
+    value_width: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check_attention()
+        if self.tau0 is not None:
+            require_positive("tau0", self.tau0)
+        if self.value_width is not None:
+            require_count("value_width", self.value_width, most=WIDEST)
+
+    @property
+    def _columns(self) -> int | None:
+        return self.value_width
+
+    @property
+    def temperature(self) -> float:
+        """τ = √key_width, or tau0 · √(width · key_width)."""
+        if self.tau0 is None:
+            return float(np.sqrt(float(self.key_width)))
+        return _width_temperature(self.tau0, self.width, self.key_width)
+
+
+@dataclass(frozen=True)
+class MultiHeadLayer(_Attention):
+    r"""Shaped attention with H concatenated heads of n/H coordinates each.
+
+    Head a has value weights :math:`W^V_a` of shape (n, n/H), and
+
+    .. math:: X' = \lambda X + \tfrac{\gamma}{\sqrt n} Z W^O, \qquad
+              Z = \tfrac1{\sqrt n} (A_1 X W^V_1, \dots, A_H X W^V_H).
+
+    Without the output matrix, :math:`X' = \lambda X + \gamma Z`: then the coordinates
+    are not exchangeable, the next Gram matrix is not a function of V and fresh weights,
+    and only the simulations that keep X apply.
+
+    Parameters
+    ----------
+    width, key_width, skip, branch, tau0, pre_norm
+        As in :class:`ShapedLayer`.
+    heads : int
+        Number of heads, a divisor of the width.
+    output_matrix : bool
+        Whether there is an output matrix.
+
+    Raises
+    ------
+    ValueError
+        As :class:`ShapedLayer`, and for heads that do not divide the width.
+    """
+
+    width: int
+    key_width: int
+    skip: float
+    branch: float
+    tau0: float
+    heads: int
+    output_matrix: bool = True
+    pre_norm: bool = False
+    centered: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._check_attention()
+        require_positive("tau0", self.tau0)
+        require_flag("output_matrix", self.output_matrix)
+        if self.width % self.heads:
+            raise ValueError(
+                f"heads must divide the width {self.width}, got {self.heads}"
+            )
+
+    @property
+    def temperature(self) -> float:
+        """τ = tau0 · √(width · key_width)."""
+        return _width_temperature(self.tau0, self.width, self.key_width)
+
+    @property
+    def _columns(self) -> int:
+        return self.width // self.heads
+
+    def _gram_step(self, root: Array, rng: np.random.Generator) -> Array:
+        """Roots after the layer; ValueError without an output matrix."""
+        if not self.output_matrix:
+            raise ValueError(
+                "layer has no output matrix, so that it is not a function of the Gram"
+                " matrix: use simulate_tokens, which keeps the tokens"
+            )
+        return super()._gram_step(root, rng)
+
+    def _token_step(self, x: Array, rng: np.random.Generator) -> Array:
+        """Tokens after the layer, with or without the output matrix."""
+        if self.output_matrix:
+            return super()._token_step(x, rng)
+        root, columns = token_root(x), self.width // self.heads
+        root = normed(root, 1) if self.pre_norm else root
+        heads = []
+        for mixed in self._heads_root(root, rng):
+            heads.append(mixed @ rng.standard_normal((len(x), root.shape[-1], columns)))
+        return np.asarray(self.skip * x + self.branch * np.concatenate(heads, axis=-1))
+
+    def _dense_step(self, x: Array, rng: np.random.Generator) -> Array:
+        """Tokens after the layer, with all its weights."""
+        if self.output_matrix:
+            return super()._dense_step(x, rng)
+        z = self._branch_tokens(normed(x, x.shape[-1]) if self.pre_norm else x, rng)
+        return np.asarray(self.skip * x + self.branch * z)
+
+
+class _Relu(Layer):
+    """σ(x) = s₊ max(x, 0) + s₋ min(x, 0) with slopes s± = 1 + c±/√n."""
+
+    slopes: tuple[float, float]
+
+    def _check_slopes(self) -> None:
+        if not isinstance(self.slopes, tuple) or len(self.slopes) != 2:
+            raise ValueError(f"slopes must be a pair of numbers, got {self.slopes!r}")
+        for slope in self.slopes:
+            require_number("slopes", slope)
+        if self._slope(0) == 0 and self._slope(1) == 0:
+            raise ValueError(f"slopes make the activation 0, got {self.slopes!r}")
+
+    def _slope(self, side: int) -> float:
+        return float(1 + self.slopes[side] / np.sqrt(self.width))
+
+    def _activation(self, x: Array) -> Array:
+        r"""√c σ(x) with :math:`c = 2/(s_+^2 + s_-^2)`, so that E (√c σ(g))² = 1."""
+        up, down = self._slope(0), self._slope(1)
+        kept = np.sqrt(2.0) / np.hypot(up, down)
+        return np.asarray(x * np.where(x > 0, kept * up, kept * down))
+
+    def _active(self, root: Array, rng: np.random.Generator) -> Array:
+        """Root √(c/n) σ(C G) after the activation, with G normal k × n: (paths, m, n).
+
+        The activations have no law that a few numbers give: the cost is m²n.
+        """
+        paths, _, k = root.shape
+        draws = root @ rng.standard_normal((paths, k, self.width))
+        return np.asarray(self._activation(draws) / np.sqrt(self.width))
+
+
+@dataclass(frozen=True)
+class ReluLayer(_Relu):
+    r"""Shaped ReLU without skip connection.
+
+    .. math:: X' = \sqrt c\,\varphi_s(XW/\sqrt n),
+
+    where :math:`\varphi_s(x) = s_+ \max(x, 0) + s_- \min(x, 0)` with
+    :math:`s_\pm = 1 + c_\pm/\sqrt n`, and :math:`c = 2/(s_+^2 + s_-^2)`.
+
+    Parameters
+    ----------
+    width : int
+        n, coordinates of a token.
+    slopes : (float, float)
+        c₊ and c₋. Opposite slopes, the default, make the bias of a finite width O(1/n);
+        others leave O(1/√n).
+
+    Raises
+    ------
+    ValueError
+        For a width below 1, or slopes that are not two finite numbers.
+    """
+
+    width: int
+    slopes: tuple[float, float] = (1.0, -1.0)
+
+    def __post_init__(self) -> None:
+        require_count("width", self.width, most=WIDEST)
+        self._check_slopes()
+
+    def _gram_step(self, root: Array, rng: np.random.Generator) -> Array:
+        """Roots after the layer."""
+        after = self._active(root, rng)  # (paths, m, n)
+        return after if self.width < 2 * root.shape[1] else triangular(after)
+
+    def _token_step(self, x: Array, rng: np.random.Generator) -> Array:
+        """Tokens after the layer; XW/√n has the law of C G with G normal k × n."""
+        return np.asarray(self._active(token_root(x), rng) * np.sqrt(self.width))
+
+    def _dense_step(self, x: Array, rng: np.random.Generator) -> Array:
+        """Tokens after the layer, with its weights."""
+        return self._activation(times_weights(x, self.width, self.width, rng))
+
+
+@dataclass(frozen=True)
+class ResidualReluLayer(_Relu, Residual):
+    r"""Perceptron with a skip connection and a shaped ReLU between two matrices.
+
+    .. math:: X' = \lambda X + \tfrac{\gamma}{\sqrt n}\, Z W^{\mathrm{post}}, \qquad
+              Z = \sqrt c\,\varphi_s(X W^{\mathrm{pre}}/\sqrt n).
+
+    Parameters
+    ----------
+    width, slopes
+        As in :class:`ReluLayer`.
+    skip, branch : float
+        λ and γ.
+    pre_norm : bool
+        Whether the branch sees each token over its root mean square (RMSNorm).
+
+    Raises
+    ------
+    ValueError
+        As :class:`ReluLayer`, and for weights that are not finite.
+    """
+
+    width: int
+    skip: float
+    branch: float
+    slopes: tuple[float, float] = (1.0, -1.0)
+    pre_norm: bool = False
+
+    def __post_init__(self) -> None:
+        self.check_residual()
+        self._check_slopes()
+
+    def _branch_root(self, root: Array, rng: np.random.Generator) -> Array:
+        """The root of the activations."""
+        return self._active(root, rng)
+
+    def _branch_tokens(self, x: Array, rng: np.random.Generator) -> Array:
+        """The activations, with real weights."""
+        return self._activation(times_weights(x, self.width, self.width, rng))
+
+
+@dataclass(frozen=True)
+class RMSNorm(Layer):
+    """Each token over its root mean square, so that V has ones on the diagonal.
+
+    Parameters
+    ----------
+    width : int
+        n, coordinates of a token.
+
+    Raises
+    ------
+    ValueError
+        For a width below 1.
+    """
+
+    width: int
+
+    def __post_init__(self) -> None:
+        require_count("width", self.width, most=WIDEST)
+
+    def _gram_step(self, root: Array, rng: np.random.Generator) -> Array:
+        """Roots with rows of norm 1."""
+        return normed(root, 1)
+
+    def _token_step(self, x: Array, rng: np.random.Generator) -> Array:
+        """Tokens of norm √n."""
+        return normed(x, x.shape[-1])
+
+    def _dense_step(self, x: Array, rng: np.random.Generator) -> Array:
+        """Tokens of norm √n."""
+        return normed(x, x.shape[-1])
+
+
+def _joined(parts: list[Array], scale: int) -> Array:
+    """Side by side, over the root of ``scale``."""
+    if len(parts) == scale == 1:
+        return parts[0]
+    return np.asarray(np.concatenate(parts, axis=-1) / np.sqrt(scale))
+
+
+def _width_temperature(tau0: float, width: int, key_width: int) -> float:
+    return float(tau0 * np.sqrt(float(width) * float(key_width)))
