@@ -159,7 +159,7 @@ def edit(book, name, old, new):
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("lib/core/checks.py", "1e-", "2e-"),
+        ("lib/core/checks.py", "raise ValueError", "raise TypeError"),
         (
             "lib/core/checks.py",
             "def require_count",
