@@ -158,9 +158,9 @@ EXAMPLES = {
         "By Two and Three ([2002](https://doi.org/10.1000/%28x%292)).",
     ),
     "citations in brackets": (
-        "Known {cite}`one,two`.",
-        "Known ([One, 2001](https://arxiv.org/abs/2001.00001);"
-        " [Two and Three, 2002](https://doi.org/10.1000/%28x%292)).",
+        "Known {cite}`two,one`.",
+        "Known ([Two and Three, 2002](https://doi.org/10.1000/%28x%292);"
+        " [One, 2001](https://arxiv.org/abs/2001.00001)).",
     ),
     "citation of a place": (
         "Known {cite:p}`{see}one{chapter 2}`.",

@@ -150,7 +150,7 @@ class Page:
                 raise self.error(node, f"the unknown citation {key!r}")
         works = [
             (each.entry, each.formatted_entry, self._work(each, keys[each.key]))
-            for each in cited.values()
+            for each in map(cited.__getitem__, keys)
         ]
         text = format_references(AUTHOR_YEAR, role, works)
         return list(text.render(domain.backend))
