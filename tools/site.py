@@ -8,7 +8,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools import card, head, launch, live_page, pages, scoreboard, teaching, wheel
+from tools import (
+    card,
+    head,
+    launch,
+    live_page,
+    pages,
+    running,
+    scoreboard,
+    teaching,
+    wheel,
+)
 from tools.finish import finish
 from tools.notebooks import ROOT, texts
 
@@ -87,6 +97,6 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", read_address)
     # After the theme, whose own buttons come with priority 501.
     app.connect("html-page-context", live_page.add_button, priority=502)
-    for each in (pages, scoreboard, head, teaching):
+    for each in (pages, running, scoreboard, head, teaching):
         each.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
