@@ -17,6 +17,13 @@ RAW = re.compile(
 )
 STATEMENT = re.compile(r"^`{3,}\{prf:(\w+)\}", re.M)
 FOLDED = re.compile(r"^:{3,}\{dropdown\}|^:class: .*\bdropdown\b", re.M)
+# What is left of the cells without code, formulas, and the editors behind them.
+PROSE = """cells => cells.map(cell => {
+  const copy = cell.cloneNode(true);
+  const other = copy.querySelectorAll('.jp-InputArea-editor, code, .katex');
+  other.forEach(each => each.remove());
+  return copy.textContent;
+})"""
 # A long notebook draws what is in view alone; here it draws everything.
 WHOLE = {"windowingMode": "none"}
 PAGES = {text.stem: text for text in texts()}
@@ -61,12 +68,7 @@ def test_text_is_shown_as_in_the_book(name, lab, browser):
         assert (
             page.locator(".katex").count() and not page.locator(".katex-error").count()
         )
-    for text in shown.all():
-        words = text.evaluate(
-            "node => {const copy = node.cloneNode(true);"
-            "const code = copy.querySelectorAll('.jp-InputArea-editor, code, .katex');"
-            "code.forEach(each => each.remove()); return copy.textContent}"
-        )
+    for words in shown.evaluate_all(PROSE):
         assert not RAW.search(words), RAW.search(words)
     # Answers are folded, and open at a click.
     answers = page.locator("details.myst-dropdown")

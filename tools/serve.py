@@ -29,8 +29,6 @@ from tools.head import NOT_FOUND, base_path, public_address
 from tools.notebooks import ROOT, PipelineError, run_main, stale, texts
 
 HTML = Path("_build/html")
-# What a build leaves; a course may lie beside it.
-BUILT = (".doctrees", "html", "jupyter_execute")
 # What the site is made from: a change of any of these means a new build.
 SOURCES = (
     "_config.yml",
@@ -72,9 +70,7 @@ def build(root: Path = ROOT) -> Path:
         print("site: already built")
         return root / HTML
     print("site: building from stored outputs")
-    stamp.unlink(missing_ok=True)
-    for name in BUILT:
-        shutil.rmtree(root / "_build" / name, ignore_errors=True)
+    shutil.rmtree(root / "_build", ignore_errors=True)
     command = [
         str(Path(sys.executable).with_name("jupyter-book")),
         "build",
