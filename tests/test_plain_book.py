@@ -13,10 +13,11 @@ from pybtex.database import parse_file
 from pybtex.richtext import Text
 from sphinxcontrib.bibtex.citation_target import parse_citation_targets
 
+from tools.command import ROOT
 from tools.head import public_address
-from tools.notebooks import ROOT, texts
 from tools.plain_check import require_plain
 from tools.serve import HTML
+from tools.texts import texts
 
 SITE = ROOT / HTML
 PAGES = [text.relative_to(ROOT).with_suffix("") for text in texts()]

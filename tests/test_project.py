@@ -5,31 +5,132 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 
 import pytest
 
 from tools import environment
 from tools.command import ROOT
+from tools.texts import SETS, read_text, texts
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # matplotlib, IPython and pooch live in these modules only.
 PLOTTING = {"claims", "data"}  # and the package figures
 
 
+PROJECT = PYPROJECT["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# What the book is asked to run with, whatever else changes.
+FIXED = {"jupyter-book", "numpy", "matplotlib", "ipywidgets", "pot", "nbval"}
+# Modules that one kind of system alone has.
+OF_POSIX = {
+    "curses", "fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog",
+    "termios", "tty",
+}  # fmt: skip
+
+
+def named(entry):
+    """Name of a distribution in a line that asks for it."""
+    return re.split(r"[<>=\[ ;]", entry)[0].lower().replace("_", "-")
+
+
 def test_requirements_say_what_pyproject_says():
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     listed = [line for line in lines if line and not line.startswith("#")]
-    assert listed == [*PYPROJECT["project"]["dependencies"], "-e ."]
+    assert listed == [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["book"]]
+    assert {named(line) for line in listed} >= FIXED
+    # Nothing in it depends on the folder that pip is called from.
+    assert not [line for line in listed if re.search(r"[/\\]|^\.|^-", line)]
+
+
+def imported(path):
+    """The packages that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def test_lib_imports_its_dependencies_and_no_other_package():
+    """IPython comes with ipywidgets; what extras bring is asked for by those extras."""
+    known = packages_distributions()
+    needs = {named(entry) for entry in PROJECT["dependencies"]} | {"ipython"}
+    extra = {named(entry) for key in ("arrays", "cluster") for entry in EXTRAS[key]}
+    for path in (ROOT / "lib").rglob("*.py"):
+        assert not imported(path) & OF_POSIX, path
+        for name in imported(path) - sys.stdlib_module_names - {"lib"}:
+            distributions = {each.lower().replace("_", "-") for each in known[name]}
+            assert distributions & (needs | extra), f"{path.name} imports {name}"
+
+
+def test_notebooks_import_the_dependencies_and_no_other_package():
+    known = packages_distributions()
+    needs = {named(entry) for entry in PROJECT["dependencies"]} | {"ipython"}
+    for text in [*texts(), *texts(ROOT, SETS)]:
+        code = [c.source for c in read_text(text).cells if c.cell_type == "code"]
+        names = {"sys"}
+        for node in ast.walk(ast.parse("\n".join(code))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module.split(".")[0])
+        for name in names - sys.stdlib_module_names - {"lib"}:
+            distributions = {each.lower().replace("_", "-") for each in known[name]}
+            assert distributions & needs, f"{text.name} imports {name}"
+
+
+def test_lib_and_the_commands_of_readers_need_no_posix():
+    """All of lib, and what opens JupyterLab, where a Unix-only module is missing."""
+    parts = [p.relative_to(ROOT).with_suffix("") for p in (ROOT / "lib").rglob("*.py")]
+    modules = [".".join(p.parts).removesuffix(".__init__") for p in parts]
+    code = f"""
+import importlib, os, sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {OF_POSIX!r} and name != "posix":
+            raise ModuleNotFoundError(f"no {{name}} on this system", name=name)
+for name in {OF_POSIX!r} - {{"posix"}}:
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Blocked())
+for name in ("fork", "geteuid", "getuid", "setsid", "killpg", "getpgid"):
+    delattr(os, name)
+for name in {[*modules, "tools.lab", "tools.launch", "tools.wheel"]!r}:
+    importlib.import_module(name)
+from tools import lab
+assert "--allow-root" not in lab.command(["3"])[1]
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+
+
+def test_requirements_install_from_any_folder(tmp_path):
+    """What pip reads from another folder are the lines themselves, and no path."""
+    code = (
+        "from pip._internal.network.session import PipSession as S\n"
+        "from pip._internal.req import parse_requirements as parse\n"
+        f"for each in parse({str(ROOT / 'requirements.txt')!r}, session=S()):\n"
+        "    print(each.is_editable, each.requirement)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    wanted = [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["book"]]
+    assert lines == [f"False {entry}" for entry in wanted]
 
 
 def test_lock_is_hashed_and_covers_the_dependencies():
     lock = (ROOT / "requirements.lock").read_text()
     assert "--index-url" not in lock and "://" not in lock
     pinned = set(re.findall(r"^([a-z0-9-]+)==", lock, flags=re.M))
-    wanted = PYPROJECT["project"]["dependencies"]
-    wanted = wanted + PYPROJECT["project"]["optional-dependencies"]["dev"]
-    names = {re.split(r"[<>=\[]", entry)[0].replace("_", "-") for entry in wanted}
-    assert names <= pinned
+    wanted = [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["book"], *EXTRAS["dev"]]
+    assert {named(entry) for entry in wanted} - {PROJECT["name"]} <= pinned
     blocks = re.split(r"\n(?=[a-z])", lock)[1:]
     assert all("--hash=sha256:" in block for block in blocks)
 
@@ -51,12 +152,20 @@ def test_modules_import_what_the_module_map_allows(path):
     assert "tools" not in top and "chapters" not in path.read_text().split()
 
 
-@pytest.mark.parametrize("version", [(3, 10), (3, 14), (2, 7)])
+@pytest.mark.parametrize("version", [(3, 10), (3, 15), (2, 7)])
 def test_other_python_versions_are_one_sentence(version):
-    with pytest.raises(
-        SystemExit, match=f"3.11, 3.12 or 3.13.*{version[0]}.{version[1]}"
-    ):
+    with pytest.raises(SystemExit, match=f"3.11 to 3.14.*{version[0]}.{version[1]}"):
         environment.check_version(version)
+
+
+def test_the_versions_of_python_are_the_same_everywhere():
+    oldest, newest = (f"3.{v[1]}" for v in (environment.OLDEST, environment.NEWEST))
+    beyond = f"3.{environment.NEWEST[1] + 1}"
+    assert PROJECT["requires-python"] == f">={oldest},<{beyond}"
+    drift = (ROOT / ".github" / "workflows" / "drift.yml").read_text()
+    assert f'"{oldest}"' in drift and f'"{newest}"' in drift
+    for page in ("README.md", "chapters/reference/running.md"):
+        assert f"Python {oldest} to {newest}" in (ROOT / page).read_text()
 
 
 def test_environment_script_parses_on_old_pythons():

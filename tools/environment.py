@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OLDEST, NEWEST = (3, 11), (3, 13)
+OLDEST, NEWEST = (3, 11), (3, 14)
 
 
 def fingerprint(lock):
@@ -28,7 +28,7 @@ def check_version(version):
     """Stop with one sentence unless the interpreter is a supported one."""
     if not OLDEST <= tuple(version[:2]) <= NEWEST:
         sys.exit(
-            "error: this project needs Python 3.11, 3.12 or 3.13, and python3 is %d.%d;"
+            "error: this project needs Python 3.11 to 3.14, and python3 is %d.%d;"
             " say which to use, as in: make PYTHON=python3.12 serve"
             % tuple(version[:2])
         )

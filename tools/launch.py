@@ -75,6 +75,12 @@ def wheels(pyproject: str | None = None) -> str:
     return project(pyproject)["name"].replace("-", "_") + "-*.whl"
 
 
+def wheel_name(pyproject: str | None = None) -> str:
+    """The name of the wheel of this version."""
+    version = project(pyproject)["version"]
+    return wheels(pyproject).replace("-*.", f"-{version}-py3-none-any.")
+
+
 def published(pyproject: str | None = None) -> str | None:
     """What pip installs the package from, the best there is; None where nothing is.
 
@@ -83,8 +89,7 @@ def published(pyproject: str | None = None) -> str | None:
     if name := _name_in(PYPI, "PyPI", "PyPI", pyproject):
         return str(name)
     if site := project_url("Homepage", pyproject):
-        version = f"-{project(pyproject)['version']}-py3-none-any."
-        return f"{site.rstrip('/')}/{wheels(pyproject).replace('-*.', version)}"
+        return f"{site.rstrip('/')}/{wheel_name(pyproject)}"
     if name := repository(pyproject):
         return f"git+https://github.com/{name}"
     return None

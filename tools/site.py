@@ -15,6 +15,7 @@ from tools import (
     live_page,
     pages,
     plain,
+    running,
     scoreboard,
     teaching,
     wheel,
@@ -98,6 +99,6 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", read_address)
     # After the theme, whose own buttons come with priority 501.
     app.connect("html-page-context", live_page.add_button, priority=502)
-    for each in (pages, plain, scoreboard, head, teaching):
+    for each in (pages, plain, running, scoreboard, head, teaching):
         each.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
