@@ -18,6 +18,21 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "slow: minutes long; run by `pytest -m slow`, and in the weekly run"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Slow tests are run when a command names markers, and left out otherwise."""
+    if config.option.markexpr:
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    items[:] = [item for item in items if item not in slow]
+    config.hook.pytest_deselected(items=slow)
+
+
 @pytest.fixture(scope="session")
 def site():
     """Address of the built site, served as ``make serve`` serves it."""
