@@ -18,19 +18,24 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+ASKED_FOR = {
+    "slow": "minutes long; `pytest -m slow`, and weekly",
+    "browsers": "Firefox and WebKit; `make browsers`, and weekly",
+}
+
+
 def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "slow: minutes long; run by `pytest -m slow`, and in the weekly run"
-    )
+    for name, what in ASKED_FOR.items():
+        config.addinivalue_line("markers", f"{name}: {what}")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Slow tests are run when a command names markers, and left out otherwise."""
+    """Leave out what only a command that names markers asks for."""
     if config.option.markexpr:
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    items[:] = [item for item in items if item not in slow]
-    config.hook.pytest_deselected(items=slow)
+    out = [each for each in items if any(map(each.get_closest_marker, ASKED_FOR))]
+    items[:] = [each for each in items if each not in out]
+    config.hook.pytest_deselected(items=out)
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,18 @@
 """Live pages in a browser, against the server that ``make live`` starts."""
 
+import ast
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -18,10 +22,14 @@ from test_site import AXE, SIZES, axe_violations, opened
 from tools import live, live_page
 from tools.command import ROOT, PipelineError
 from tools.serve import HTML
+from tools.texts import BOOK, texts
 
 SITE = ROOT / HTML
 PAGE = "chapters/reference/more-checks-2"
 LIVE, LANDING = f"{PAGE}.live.html", "chapters/index.live.html"
+TWINS = [
+    text.relative_to(ROOT).with_suffix(".live.html").as_posix() for text in texts()
+]
 EXPLORER = """
 from matplotlib.figure import Figure
 from lib.figures import explore, figure
@@ -39,7 +47,7 @@ def free_port():
 
 
 @contextmanager
-def started(home):
+def started(home, port=None):
     """Process and address of ``make live``, with a home of its own."""
     places = {
         "JUPYTER_CONFIG_DIR": home / "config",
@@ -48,7 +56,8 @@ def started(home):
         "IPYTHONDIR": home / "ipython",
     }
     env = os.environ | {name: str(path) for name, path in places.items()}
-    command = [sys.executable, "-m", "tools.live", "--port", str(free_port())]
+    port = str(port or free_port())
+    command = [sys.executable, "-m", "tools.live", "--port", port]
     log = (home / "log").open("w")
     server = subprocess.Popen(
         [*command, "checks-2"], cwd=ROOT, env=env, text=True, stderr=log,
@@ -82,10 +91,10 @@ def page(browser, address):
     assert seen == []
 
 
-def says(page, words):
+def says(page, words, seconds=60):
     """What the page says, once it has these words."""
     line = page.locator(".live-says", has_text=words)
-    line.wait_for(timeout=60_000)
+    line.wait_for(timeout=1000 * seconds)
     return line.inner_text()
 
 
@@ -265,15 +274,20 @@ def test_without_its_key_a_page_is_refused(browser, address):
     page.close()
 
 
-def test_without_scripts_there_is_a_sentence(site, browser):
+def reads_only(page):
+    """A live page that is read: no editor, no dead button, every stored result."""
+    assert page.locator(".live button, [contenteditable], .live-run").count() == 0
+    assert page.locator(".verdict").first.is_visible()
+    return page.locator(".live-says").inner_text()
+
+
+def test_without_scripts_there_is_a_sentence(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{site}{PAGE}.html")
-    link = page.get_by_role("link", name="Live code")
-    page.goto(f"{site}chapters/reference/{link.get_attribute('href')}")
-    assert "JavaScript" in page.locator(".live-says").inner_text()
-    assert page.locator(".live button, [contenteditable]").count() == 0
-    assert page.locator(".verdict").first.is_visible()
+    page.goto(address.replace(".live.html", ".html"))
+    with context.expect_page() as twin:
+        page.get_by_role("link", name="Live code").click()
+    assert "JavaScript" in reads_only(twin.value)
     context.close()
 
 
@@ -344,7 +358,7 @@ def test_page_whose_cells_are_not_those_of_its_notebook_is_refused():
 
 
 def test_server_is_for_this_machine_and_holders_of_the_key_alone(address):
-    config = live.settings(8000, "key")
+    config = live.settings(8000, "key", Path("scratch"))
     assert config.ServerApp.ip == "127.0.0.1" and config.ServerApp.allow_origin == ""
     place, key = address.split("#token=")
     assert len(key) >= 32 and re.match(r"http://127\.0\.0\.1:\d+/", place)
@@ -381,3 +395,280 @@ def test_full_port_is_one_sentence(monkeypatch):
     assert str(error.value) == (
         f"port {port} is taken; choose another one, as in: make live PORT={port + 1}"
     )
+
+
+# Every page, from its first cell to its last.
+
+
+def run_all(page, place):
+    """Press "Run all" on a live page; what it says when all has run."""
+    page.goto(place)
+    says(page, "Connected")
+    page.get_by_role("button", name="Run all").click()
+    said = says(page, re.compile("has run|Stopped|lost|died"), seconds=540)
+    assert page.locator(".traceback").all_inner_texts() == [], said
+    assert "has run" in said
+    return said
+
+
+def at(address, twin):
+    return address.replace(LIVE, twin).partition("#")[0]
+
+
+def test_run_all_reaches_the_end_of_the_shortest_page(page, address):
+    run_all(page, at(address, LANDING))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("twin", TWINS)
+def test_run_all_reaches_the_end_of_every_page(page, address, twin, record_property):
+    start = time.monotonic()
+    run_all(page, at(address, twin))
+    record_property("seconds", round(time.monotonic() - start))
+
+
+def test_kernel_of_every_page_starts_in_an_empty_folder_of_its_own(page, address):
+    # The cells above the first one that is shown run as well, those that are hidden.
+    assert len(TWINS) >= 7
+    for twin in TWINS:
+        page.goto(at(address, twin))
+        says(page, "Connected")
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = 1)")
+        write(page, 1, "import os, lib\nprint(os.getcwd(), os.listdir(), lib.__file__)")
+        says(page, "Cell 1 has run")
+        shown = cell(page, 1).locator(".cell_output").inner_text().split()
+        assert not Path(shown[0]).is_relative_to(ROOT) and shown[1] == "[]", twin
+        assert shown[2] == str(ROOT / "lib" / "__init__.py")
+
+
+def files_named(code, folder):
+    """Texts in the code that name a file of ``folder``, as from there."""
+    code = re.sub(r"^\s*[%!].*", "", code, flags=re.M)
+    texts = (n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant))
+    names = (text for text in texts if isinstance(text, str) and "\0" not in text)
+    return [n for n in names if re.search(r"[./]", n) and (folder / n[:200]).is_file()]
+
+
+def test_no_cell_needs_a_file_of_the_project():
+    found = files_named("open('../figures/site/book.css')", ROOT / BOOK)
+    assert found == ["../figures/site/book.css"]
+    for text in texts():
+        for each in nbformat.read(text.with_suffix(".ipynb"), 4).cells:
+            if each.cell_type == "code":
+                assert files_named(each.source, text.parent) == [], text.name
+
+
+# Edits outlive a reload.
+
+
+def edited(page, number, code):
+    page.get_by_role("textbox", name=f"Code of cell {number}", exact=True).fill(code)
+
+
+def code_of(page, number):
+    return cell(page, number).locator("pre").first.inner_text()
+
+
+def test_reload_keeps_edits_until_they_are_undone(page):
+    undo = page.get_by_role("button", name="Undo my edits")
+    book = code_of(page, 2)
+    assert undo.is_hidden()
+    edited(page, 2, "kept = 6 * 7\nprint(kept)")
+    edited(page, 4, "# mine")
+    page.reload()
+    assert "cells: 2, 4" in says(page, "Your edits are back")
+    page.get_by_role("button", name="Run cell 2", exact=True).click()
+    says(page, "Cell 2 has run")
+    assert cell(page, 2).locator(".cell_output").inner_text().strip() == "42"
+    undo.click()
+    says(page, "book's again")
+    assert code_of(page, 2) == book and undo.is_hidden()
+    assert cell(page, 2).locator("pre").first.locator("span").count() > 1  # colors
+    page.reload()
+    said = says(page, "Connected")
+    assert "Your edits" not in said and code_of(page, 2) == book
+
+
+def test_code_that_the_book_has_changed_does_not_come_back(page):
+    edited(page, 2, "stale = 1")
+    # The next edition, in which the code of this cell is another.
+    with urllib.request.urlopen(page.url) as answer:
+        html = answer.read().decode()
+    start = [found.start() for found in re.finditer('<div class="cell_input', html)][1]
+    line = html[start:].replace("<pre>", "<pre>by_the_book = 1\n", 1)
+    changed = html[:start] + line
+    page.route("**/*.live.html", lambda route: route.fulfill(body=changed))
+    page.reload()
+    assert "Your edits" not in says(page, "Connected")
+    assert "by_the_book" in code_of(page, 2) and "stale" not in code_of(page, 2)
+
+
+@pytest.mark.parametrize("way", ["refused", "full", "foreign"])
+def test_page_works_where_the_browser_keeps_nothing(browser, address, way):
+    context = browser.new_context()
+    refuse = "() => { throw new DOMException('no', 'SecurityError'); }"
+    scripts = {
+        "refused": f"Object.defineProperty(window, 'localStorage', {{get: {refuse}}})",
+        "full": f"Storage.prototype.setItem = {refuse}",
+        "foreign": f"localStorage.setItem('live-edits:/{LIVE}', '[1,')",
+    }
+    context.add_init_script(scripts[way])
+    page = context.new_page()
+    page.goto(address)
+    says(page, "Connected")
+    edited(page, 1, "print(6 * 7)")
+    if way != "foreign":
+        says(page, "This browser keeps nothing")
+    page.get_by_role("button", name="Run cell 1", exact=True).click()
+    says(page, "Cell 1 has run")
+    assert cell(page, 1).locator(".cell_output").inner_text().strip() == "42"
+    context.close()
+
+
+# The button is where it leads somewhere.
+
+
+def button_of(browser, address):
+    page = browser.new_page()
+    page.goto(address)
+    link = page.get_by_role("link", name="Live code")
+    assert page.locator(".btn-live-button").count() == 1
+    count = link.count()
+    page.close()
+    return count
+
+
+def test_live_code_is_offered_where_a_cell_can_be_run(site, browser, address, tmp_path):
+    assert button_of(browser, f"{site}{PAGE}.html") == 0
+    here = address.replace(".live.html", ".html").partition("#")[0]
+    assert button_of(browser, here) == 1
+    with urllib.request.urlopen(here) as answer:
+        marked = answer.read().decode()
+        length = answer.headers["Content-Length"]
+        assert length is None or int(length) == len(marked.encode())
+        assert answer.headers["Cache-Control"] == "no-cache"
+    plain = (SITE / f"{PAGE}.html").read_text("utf-8")
+    assert live_page.offered(plain) == marked != plain
+    assert live_page.offered(marked) == marked and policy_of(marked) == policy_of(plain)
+    # With Binder, every page of the book is built with the button in sight.
+    for name, offers in ((None, False), ("owner/name", True)):
+        text = ROOT / f"{PAGE}.md"
+        page = tmp_path / f"{PAGE}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(plain, "utf-8")
+        live_page.write_live_pages(tmp_path, [text], ROOT, name)
+        assert (live_page.OFFERED in page.read_text("utf-8")) == offers
+
+
+# What can be wrong with a browser, a kernel, a server.
+
+
+def test_browser_without_modules_reads_the_stored_results(browser, address):
+    context, seen = browser.new_context(), []
+    # A type that a browser does not know is not run: so "module" is in an old one.
+    context.route(
+        "**/*.live.html",
+        lambda route: route.fulfill(
+            response=(answer := route.fetch()),
+            body=answer.text().replace('type="module"', 'type="of-tomorrow"'),
+        ),
+    )
+    page = opened(context, address, seen)
+    assert "the browser is too old" in reads_only(page) and seen == []
+    context.close()
+
+
+def test_browser_that_cannot_edit_plain_text_is_told_so(browser, address):
+    context = browser.new_context()
+    context.add_init_script(
+        "Object.defineProperty(HTMLElement.prototype, 'contentEditable',"
+        " {set() { throw new DOMException('no', 'SyntaxError'); }})"
+    )
+    page = context.new_page()
+    page.goto(address)
+    says(page, "This browser is too old")
+    reads_only(page)
+    context.close()
+
+
+def test_kernel_that_cannot_live_is_one_sentence(browser, tmp_path):
+    startup = tmp_path / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00.py").write_text("import os; os._exit(3)")
+    with started(tmp_path) as (_, address):
+        page = browser.new_page()
+        page.goto(address)
+        says(page, "Connected")
+        write(page, 1, "1")
+        said = says(page, re.compile("died|could not|lost"), seconds=180)
+        assert said.count(". ") <= 3 and "'" not in code_of(page, 1)
+        # What kills it is gone: the next cell gets a kernel that lives.
+        (startup / "00.py").unlink()
+        for _ in range(20):
+            page.get_by_role("button", name="Run cell 1", exact=True).click()
+            said = says(page, re.compile("has run|died|could not|lost"), seconds=180)
+            if "has run" in said:
+                break
+        assert said.startswith("Cell 1 has run")
+        page.close()
+
+
+def test_server_started_again_on_its_port_is_found_with_its_new_key(browser, tmp_path):
+    port, context = free_port(), browser.new_context()
+    homes = [tmp_path / name for name in ("first", "second")]
+    for home in homes:
+        home.mkdir()
+    with started(homes[0], port) as (_, first):
+        old = context.new_page()
+        old.goto(first)
+        write(old, 1, "1")
+        says(old, "Cell 1 has run")
+    says(old, "connection to the server is lost")
+    with started(homes[1], port) as (_, second):
+        assert first.split("=")[1] != second.split("=")[1]
+        old.get_by_role("button", name="Run cell 1", exact=True).click()
+        assert "printed last" in says(old, "does not know this page")
+        new = context.new_page()
+        new.goto(second)
+        says(new, "Connected")
+        old.get_by_role("button", name="Run cell 1", exact=True).click()
+        says(old, "Cell 1 has run")
+        # A second server beside it has an origin of its own, and so a key of its own.
+        with started(tmp_path) as (_, beside):
+            other = context.new_page()
+            other.goto(beside)
+            write(other, 1, "2")
+            says(other, "Cell 1 has run")
+            old.reload()
+            says(old, "Connected")
+    context.close()
+
+
+def test_second_server_on_a_port_says_which_to_take(address):
+    port = re.search(r":(\d+)/", address)[1]
+    command = [sys.executable, "-m", "tools.live", "--port", port]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert found.returncode == 1
+    assert found.stderr == (
+        f"error: port {port} is taken; choose another one, as in: make live"
+        f" PORT={int(port) + 1}\n"
+    )
+
+
+def test_server_leaves_nothing_behind(browser, tmp_path):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        with started(tmp_path) as (server, address):
+            page = browser.new_page()
+            page.goto(address)
+            write(page, 1, "open('mine.txt', 'w').close()")
+            says(page, "Cell 1 has run")
+            assert [p.name for p in temporary.rglob("mine.txt")] == ["mine.txt"]
+            page.close()
+            server.send_signal(signal.SIGINT)
+            server.wait(30)
+    assert list(temporary.iterdir()) == []
+    # Nor did it write into the home that Jupyter takes for such files.
+    assert not (tmp_path / "runtime").exists()

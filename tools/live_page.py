@@ -1,7 +1,9 @@
 """The live twin of each page with code: the same text, whose cells can be run.
 
 A reading page loads nothing for it. Its button leads to the twin, a file beside it with
-a script and a policy of its own.
+a script and a policy of its own. The style sheet shows the button only where a cell can
+be run: where the page comes from ``make live``, where Binder makes servers for this
+book, or where Python in the browser stands beside the site.
 """
 
 from __future__ import annotations
@@ -25,16 +27,17 @@ HIDDEN = {"remove-cell", "remove-input"}
 BINDER_HOSTS = ("mybinder.org", "*.mybinder.org", "notebooks.gesis.org")
 SHOWN = re.compile(r'<div class="cell_input')
 POLICY = re.compile(r"\s*<meta http-equiv=\"Content-Security-Policy\"[^>]*>")
+OFFERED = "<html data-live"
 BUTTON = re.compile(r'<a href="([^"]+)\.live\.html"[^>]*>.*?</a>', re.S)
 NOT_LISTED = '<meta name="robots" content="noindex" />'
 ARTICLE = '<article class="bd-article">'
 BACK = (
-    '<a href="{page}" class="btn btn-sm btn-live-button"'
+    '<a href="{page}" class="btn btn-sm btn-reading-button"'
     ' title="Back to the stored results">'
     '<span class="btn__text-container">Reading page</span></a>'
 )
 BAR = """<section class="live" aria-label="Live code"{data}>
-<p class="live-says" role="status">The cells of this page run where JavaScript is switched on; here it is off. The text and the stored results are those of <a href="{page}">the page itself</a>.</p>
+<p class="live-says" role="status">The cells of this page run in a browser of these years with JavaScript switched on; here it is off, or the browser is too old. The text and the stored results are those of <a href="{page}">the page itself</a>.</p>
 <div class="live-buttons" hidden="hidden"></div>
 <script type="application/json">{cells}</script>
 </section>
@@ -58,6 +61,11 @@ def add_button(
     context["header_buttons"].insert(0, button)
 
 
+def offered(html: str) -> str:
+    """A page on which the button that leads to its live twin is in sight."""
+    return html if OFFERED in html else html.replace("<html", OFFERED, 1)
+
+
 def write_live_pages(folder: Path, texts: list[Path], root: Path, name: str | None):
     """The live twins of the pages of a finished site.
 
@@ -66,8 +74,11 @@ def write_live_pages(folder: Path, texts: list[Path], root: Path, name: str | No
     for text in texts:
         path = (folder / text.relative_to(root)).with_suffix(".html")
         notebook = nbformat.read(text.with_suffix(".ipynb"), 4)
-        html = live_page(path.read_text("utf-8"), path.name, notebook, name)
-        path.with_name(path.stem + SUFFIX).write_text(html, "utf-8")
+        html = path.read_text("utf-8")
+        twin = live_page(html, path.name, notebook, name)
+        path.with_name(path.stem + SUFFIX).write_text(twin, "utf-8")
+        if name:
+            path.write_text(offered(html), "utf-8")
 
 
 def live_page(
