@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from lib.data import DataUnavailable, fashion_mnist
 from tools import wheel
@@ -127,6 +127,8 @@ def run_alone(text: Path) -> dict[str, Any]:
             found["failed"] = f"it left {', '.join(left)} in the folder"
     except CellExecutionError as error:
         found["failed"] = f"{error.ename}: {error.evalue}"
+    except (CellTimeoutError, DeadKernelError) as error:
+        found["failed"] = str(error).splitlines()[0]
     finally:
         shutil.rmtree(folder)
     ran = [c for c in notebook.cells if c.get("execution_count")]
