@@ -381,6 +381,7 @@ CALLS = {
     "heat.w2_to_law": dict(x=NODES, law=LAW, weights=MASS),
     "heat.PairedDistance": "w2_of_pairs",
     "figures.figure": dict(fig=Figure(), alt=ALT, caption="See there."),
+    "figures.drawing": dict(name="transformer-block"),
     "figures.rate_plot": dict(
         sizes=SIZES, errors={"a": 1 / SIZES}, orders={"a": -1.0}, **AXES
     ),
@@ -396,10 +397,10 @@ CALLS = {
         xlim=(0.5, 99.0), ylim=(1e-3, 99.0), log="xy", **AXES,
     ),
     "figures.explore": dict(
-        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
+        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2]
     ),
     "figures.animate": dict(
-        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
+        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2]
     ),
     "figures.BookFigure": "figure",
     "figures.Explorer": "explore",

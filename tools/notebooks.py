@@ -36,7 +36,7 @@ from tools.launch import ROOT, repository, setup_cell
 
 BOOK, SETS = Path("chapters"), Path("coursework/source")
 FACTS = Path("chapters/reference/execution.json")
-READ = {".mplstyle", ".svg"}  # files of lib that its modules read
+READ = {".mplstyle", ".svg", ".png"}  # files of lib that its modules read
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = "\nkernelspec:"
 KEY = "attention_limit"  # notebook metadata: {path: sha256} of all it was made from

@@ -7,12 +7,13 @@ frames drawn beforehand, in a kernel with the function itself.
 """
 
 from lib.figures.book_figure import BookFigure, figure
+from lib.figures.drawings import drawing
 from lib.figures.explorer import Explorer, animate, explore
 from lib.figures.plots import compare_plot, curve_plot, level_plot, rate_plot
 from lib.figures.theme import COLORS, INK, MARKERS, style
 
 __all__ = [
     "COLORS", "INK", "MARKERS", "BookFigure", "Explorer", "animate",
-    "compare_plot", "curve_plot", "explore", "figure", "level_plot", "rate_plot",
-    "style",
+    "compare_plot", "curve_plot", "drawing", "explore", "figure", "level_plot",
+    "rate_plot", "style",
 ]  # fmt: skip
