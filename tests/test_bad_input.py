@@ -377,10 +377,10 @@ CALLS = {
         xlim=(0.5, 99.0), ylim=(1e-3, 99.0), log="xy", **AXES,
     ),
     "figures.explore": dict(
-        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
+        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2]
     ),
     "figures.animate": dict(
-        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), x=[1, 2]
+        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2]
     ),
     "figures.BookFigure": "figure",
     "figures.Explorer": "explore",

@@ -603,8 +603,26 @@ def test_png_of_the_busiest_figure_stays_within_the_budget():
     ax = fig.subplots()
     ax.imshow(rng.random((150, 200, 3)), aspect="auto")
     ax.set(xlim=(0, 200), ylim=(0, 150))
-    png = figure(fig, alt=ALT).still("note")
+    png = figure(fig, alt=ALT)._still("note")
     assert 1_000 < len(png) <= figures.png.BUDGET == 40_000
+
+
+def test_png_of_a_drawing_made_by_hand_comes_with_it():
+    given = figure(drawn(), alt=ALT)._still("of the SVG")
+    by_hand = BookFigure("<svg><text>x</text></svg>", ALT, None, given)
+    png, _, html = still_in(by_hand._repr_mimebundle_()["text/html"])
+    assert opened(png).text["Source"] == hashlib.sha256(html.encode()).hexdigest()
+    assert (np.asarray(opened(png)) == np.asarray(opened(given))).all()
+
+
+@pytest.mark.parametrize(
+    "path", (ROOT / "lib" / "figures").glob("*.png"), ids=lambda path: path.stem
+)
+def test_png_of_a_drawing_is_of_its_svg(path):
+    """As ``python -m tools.drawings`` leaves it."""
+    svg = path.with_suffix(".svg").read_bytes()
+    assert opened(path.read_bytes()).text["Source"] == hashlib.sha256(svg).hexdigest()
+    assert path.stat().st_size <= figures.png.BUDGET
 
 
 def stored_figures(text):
@@ -667,6 +685,17 @@ def test_ordinary_figures_follow_the_theme(ordinary):
     # What has no color of its own has that of the ink, and not black.
     assert svg.startswith('<svg fill="currentColor" ')
     assert re.search(r'<text style="(?:(?!fill)[^"])*"', svg)
+
+
+def test_numbered_colors_are_those_of_the_cycle_in_which_they_were_drawn():
+    fig, ax = plt.subplots()
+    ax.plot([0, 1], [0, 1], color="C7")
+    ax.fill_between([0, 1], [0, 0], [1, 1], color="C8")
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    brown = figures.theme._MORE[3].lower()
+    assert painted(figure(fig, alt=ALT).svg) == {
+        "none", "currentColor", figures.theme._MORE[2].lower(), brown
+    }  # fmt: skip
 
 
 def test_ordinary_figures_look_the_same_as_png(ordinary):

@@ -61,11 +61,11 @@ figure(fig, alt="A line from the lower left corner to the upper right one.")
 FAILED = "[data-mime-type$='jupyter.error'], [data-mime-type$='jupyter.stderr']"
 SETTINGS = {
     # The plugin that asks a new user whether to fetch news from outside.
-    "labconfig/page_config.json": {
+    "config/labconfig/page_config.json": {
         "disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}
     },
     # Cells out of sight are on the page as well.
-    "lab/user-settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings": {
+    "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings": {
         "windowingMode": "none"
     },
 }
@@ -113,7 +113,7 @@ def lab(tmp_path_factory, folder, browser):
     """Address of a JupyterLab on a temporary folder, and with a home of its own."""
     home = tmp_path_factory.mktemp("home")
     for name, content in SETTINGS.items():
-        path = home / "config" / name
+        path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content))
     for name in ("data", "runtime"):
@@ -167,6 +167,7 @@ def address(server, home):
 def opened(lab, browser):
     """Opens one notebook after the other; nothing may be asked of other hosts."""
     context = browser.new_context(viewport={"width": 1000, "height": 2000})
+    context.set_default_timeout(LONG)
     asked = []
     context.on("request", lambda request: asked.append(request.url))
 
@@ -189,8 +190,8 @@ def run_all(page):
     page.get_by_text("Run All Cells", exact=True).click()
     last = page.locator(".jp-CodeCell .jp-InputPrompt").last
     ran = last.and_(page.get_by_text(re.compile(r"\[\d+\]")))
-    ran.or_(page.locator(FAILED)).first.wait_for(timeout=LONG)
-    idle.wait_for(timeout=LONG)
+    ran.or_(page.locator(FAILED)).first.wait_for()
+    idle.wait_for()
     assert page.locator(FAILED).all_inner_texts() == []
 
 
@@ -204,7 +205,7 @@ def press(page, number, *keys):
     for key in keys:
         before = title.text_content()
         slider.get_by_role("slider").press(key)
-        expect(title).not_to_have_text(before, timeout=30_000)
+        expect(title).not_to_have_text(before, timeout=LONG)
         readout = slider.locator(".widget-readout").inner_text()
         seen.append((title.text_content(), readout))
     return zip(*seen, strict=True)
@@ -376,7 +377,7 @@ def test_every_explorer_of_the_book_tells_the_truth(opened, folder, text):
             seen = []
             for press in ("Home", *[key] * count):
                 handle.press(press)
-                page.wait_for_function(AGREE, arg=element, timeout=LONG)
+                page.wait_for_function(AGREE, arg=element)
                 seen.append(shown.inner_text())
             assert len(set(seen)) == count + 1, seen
             moves.append(f"{slider.inner_text().split()[0]}: {count + 1}")

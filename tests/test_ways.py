@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from tools import running, ways
-from tools.notebooks import ROOT, SETS, texts
+from tools.command import ROOT
+from tools.texts import SETS, texts
 
 HEAD = """---
 kernelspec:

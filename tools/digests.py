@@ -22,7 +22,7 @@ from tools.texts import SETUP, read_text
 
 KEY = "attention_limit"  # notebook metadata: digests of all it was made from
 CODE = "code cells"  # name of theirs among the digests
-READ = {".mplstyle", ".svg"}  # files of lib that its modules read
+READ = {".mplstyle", ".svg", ".png"}  # files of lib that its modules read
 PIN = re.compile(r"^([\w.-]+)==([^\s;]+)", re.M)
 
 

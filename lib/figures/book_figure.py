@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from lib.figures.markup import below, digest, picture, stored_forms
-from lib.figures.png import still
+from lib.figures.png import reduced, still
 from lib.figures.svg import own_ids, render
 from lib.figures.theme import mark_color_maps, needs_book_colors, use_book_colors
 
@@ -22,13 +22,14 @@ class BookFigure:
     """Inline SVG with its description; the text form is the description.
 
     ``source`` is the matplotlib figure, from which a notebook's PNG is drawn when the
-    figure is displayed; one that was changed in the meantime gives none.
+    figure is displayed; one that was changed in the meantime gives none. For a drawing
+    made by hand it is the PNG itself.
     """
 
     svg: str
     alt: str
     caption: str | None = None
-    source: Figure | None = field(default=None, repr=False, compare=False)
+    source: Figure | bytes | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return self.alt
@@ -43,11 +44,15 @@ class BookFigure:
         include: Container[str] | None = None,
         exclude: Container[str] | None = None,
     ) -> dict[str, Any]:
-        return stored_forms(self._repr_html_(), self.alt, self.still, include, exclude)
+        return stored_forms(self._repr_html_(), self.alt, self._still, include, exclude)
 
-    def still(self, note: str) -> bytes | None:
+    def _still(self, note: str) -> bytes | None:
         """PNG of the drawing with a note in its metadata; None without ``source``."""
-        return None if self.source is None else still(self.source, self.svg, note)
+        if self.source is None:
+            return None
+        if isinstance(self.source, bytes):
+            return reduced(self.source, note)
+        return still(self.source, self.svg, note)
 
 
 def figure(fig: Figure, *, alt: str, caption: str | None = None) -> BookFigure:

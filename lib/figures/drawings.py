@@ -24,5 +24,5 @@ def drawing(name: str) -> BookFigure:
     if not isinstance(name, str) or name not in _DRAWINGS:
         known = ", ".join(map(repr, _DRAWINGS))
         raise ValueError(f"name must be that of a drawing ({known}), got {name!r}")
-    source = files("lib.figures") / f"{name}.svg"
-    return BookFigure(source.read_text("utf-8"), *_DRAWINGS[name])
+    svg, png = (files("lib.figures") / f"{name}.{kind}" for kind in ("svg", "png"))
+    return BookFigure(svg.read_text("utf-8"), *_DRAWINGS[name], png.read_bytes())

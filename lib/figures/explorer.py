@@ -48,7 +48,7 @@ class Explorer:
         exclude: Container[str] | None = None,
     ) -> dict[str, Any]:
         first = self.frames[0]
-        forms = stored_forms(self.html, first.alt, first.still, include, exclude)
+        forms = stored_forms(self.html, first.alt, first._still, include, exclude)
         live = self.widget()._repr_mimebundle_() if widgets.in_kernel() else {}
         view = {k: v for k, v in live.items() if k.startswith("application/")}
         return view | forms

@@ -30,18 +30,25 @@ def still(fig: Figure, svg: str, source: str) -> bytes | None:
     try:
         if render(fig) != svg:
             return None
-        sizes = (_drawn(fig, dpi, source) for dpi in _RESOLUTIONS)
+        sizes = (reduced(_drawn(fig, dpi), source) for dpi in _RESOLUTIONS)
         return next((png for png in sizes if len(png) <= BUDGET), None)
     finally:
         fig.set_layout_engine(layout or "none")
 
 
-def _drawn(fig: Figure, dpi: int, source: str) -> bytes:
-    full, small, info = io.BytesIO(), io.BytesIO(), PngInfo()
-    with saving():
-        fig.savefig(full, format="png", dpi=dpi, facecolor="white", transparent=False)
-    colors = Image.open(full).convert("RGB")
-    colors = colors.quantize(_COLORS, dither=Image.Dither.NONE)
+def reduced(png: bytes, source: str) -> bytes:
+    """A PNG in few colors, with ``source`` in its metadata."""
+    colors: Image.Image = Image.open(io.BytesIO(png))
+    if colors.mode != "P":  # else they are few already
+        colors = colors.convert("RGB").quantize(_COLORS, dither=Image.Dither.NONE)
+    small, info = io.BytesIO(), PngInfo()
     info.add_text("Source", source)
     colors.save(small, "png", optimize=True, pnginfo=info)
     return small.getvalue()
+
+
+def _drawn(fig: Figure, dpi: int) -> bytes:
+    full = io.BytesIO()
+    with saving():
+        fig.savefig(full, format="png", dpi=dpi, facecolor="white", transparent=False)
+    return full.getvalue()

@@ -42,7 +42,7 @@ _PAINTED = (
 @contextmanager
 def saving() -> Iterator[None]:
     """Save a figure in the style of the book, with the layout and cycle that it has."""
-    kept = {
+    kept: dict[Any, Any] = {
         # matplotlib would give a figure without a layout engine this one for good.
         "figure.constrained_layout.use": False,
         # The color "C7" is looked up when it is drawn.
