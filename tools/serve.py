@@ -69,6 +69,11 @@ def build(root: Path = ROOT) -> Path:
     if stamp.exists() and stamp.read_text() == digest:
         print("site: already built")
         return root / HTML
+    if not os.access(root, os.W_OK):
+        raise PipelineError(
+            f"the site is not built, and {root} is read-only: copy the project to a"
+            " folder that you may write to"
+        )
     print("site: building from stored outputs")
     shutil.rmtree(root / "_build", ignore_errors=True)
     command = [
