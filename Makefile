@@ -20,7 +20,8 @@ NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval
 
 .DEFAULT_GOAL := help
 .PHONY: help environment grader serve site pdf test units lint notebooks check-notebooks \
-  check-coursework import lab ways live bench reseed coursework grade bench-coursework lock
+  check-coursework import lab ways live bench reseed coursework grade bench-coursework lock \
+  browsers
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -99,3 +100,7 @@ lock: environment  ## resolve the dependencies again into requirements.lock (nee
 	  --constraints requirements.lock \
 	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
 	  --output-file coursework/requirements.lock pyproject.toml
+
+browsers: environment site  ## the site in Firefox and in WebKit, which Debian has
+	@echo "tests: pages, explorers, search and a live page in Firefox and WebKit"
+	@$(BIN)/python -m pytest -q -m browsers tests/browsers

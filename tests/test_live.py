@@ -19,7 +19,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from test_site import AXE, SIZES, axe_violations, opened
 
-from tools import live, live_page
+from tools import live, live_page, serve
 from tools.command import ROOT, PipelineError
 from tools.serve import HTML
 from tools.texts import BOOK, texts
@@ -653,6 +653,15 @@ def test_second_server_on_a_port_says_which_to_take(address):
         f"error: port {port} is taken; choose another one, as in: make live"
         f" PORT={int(port) + 1}\n"
     )
+
+
+def test_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / BOOK).mkdir()
+    # The tests may run as root, who is refused nothing: this answer stands for it.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PipelineError, match=f"^the site is not built, and {tmp_path}"):
+        serve.build(tmp_path)
+    assert list(tmp_path.iterdir()) == [tmp_path / BOOK]
 
 
 def test_server_leaves_nothing_behind(browser, tmp_path):

@@ -79,6 +79,11 @@ def _build(root: Path) -> Path:
     if stamp.exists() and stamp.read_text() == digest:
         print("site: already built")
         return root / HTML
+    if not os.access(root, os.W_OK):
+        raise PipelineError(
+            f"the site is not built, and {root} is read-only: copy the project to a"
+            " folder that you may write to"
+        )
     print("site: building from stored outputs")
     stamp.unlink(missing_ok=True)  # a build that is interrupted is begun anew
     for folder in MADE:
