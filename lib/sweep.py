@@ -64,8 +64,7 @@ def sweep(
 
     if not callable(task):
         raise ValueError(f"task must be a function of a value, got {task!r}")
-    if n_jobs != -1:
-        require_count("n_jobs", n_jobs)
+    require_count("n_jobs", n_jobs, least=-1)  # joblib refuses 0
     try:
         listed = list(values)
     except TypeError as error:

@@ -1,22 +1,8 @@
-"""Fixtures of the browser tests, and the settings of the property tests.
-
-Tests never assert seconds, and neither does the property testing. In CI the examples
-are the same in every run: what is red there is red here.
-"""
+"""Fixtures of the browser tests; what they need is imported when one asks for them."""
 
 import os
 
 import pytest
-from hypothesis import settings
-
-from tools.browser import browser_path, launched
-from tools.command import ROOT
-from tools.serve import HTML, STAMP, served, source_digest
-
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
-
 
 ASKED_FOR = {
     "slow": "minutes long; `pytest -m slow`, and weekly",
@@ -41,6 +27,9 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session")
 def site():
     """Address of the built site, served as ``make serve`` serves it."""
+    from tools.command import ROOT
+    from tools.serve import HTML, STAMP, served, source_digest
+
     assert (ROOT / STAMP).read_text() == source_digest(), "make site"
     with served(ROOT / HTML) as address:
         yield address
@@ -48,6 +37,8 @@ def site():
 
 @pytest.fixture(scope="session")
 def browser():
+    from tools.browser import browser_path, launched
+
     path = browser_path()
     if path is None:
         if os.environ.get("CI"):

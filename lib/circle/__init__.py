@@ -14,6 +14,9 @@ whose coefficients fall below :math:`10^{-17}` after about :math:`\sqrt{2\beta\l
           \quad\text{(normalized)}, \qquad
           \frac{\mathrm d\theta}{\mathrm ds} = \frac{e^{-|\beta|}}\beta Z_\mu'(\theta)
           \quad\text{(unnormalized)} .
+
+:mod:`lib.circle.mean_field` solves for the density of infinitely many tokens, and
+:mod:`lib.circle.noise` adds noise.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ from lib.core.checks import (
 from lib.core.fourier import Complex, circle_points, fourier_values
 from lib.core.trajectory import Trajectory, iterate, step_length
 
+__all__ = ["density_moments", "quantile_tokens", "simulate"]
+
 _FLUX_ERROR = 1e-6  # by rounding of the partition function
 _STABLE = 2.7  # RK4 is stable for step times frequency below 2.8 on the imaginary axis
 

@@ -32,7 +32,11 @@ from lib.core.checks import (
 )
 from lib.core.trajectory import Trajectory, iterate, step_length
 
-SMALLEST_BETA = 1e-100
+__all__ = [
+    "critical_noise", "free_energy", "langevin", "ordered_state", "stationary_density",
+    "transition_noise", "tricritical_beta",
+]  # fmt: skip
+_SMALLEST_BETA = 1e-100
 _ITERATIONS = 20_000
 _LARGEST_BETA = 1e4
 _LEAST_JUMP = 1e-2  # free energies differ by its sixth power
@@ -133,7 +137,7 @@ def free_energy(density: npt.ArrayLike, beta: float, noise: float) -> Array:
     ValueError
         For a density that is negative or has another mean, or β = 0.
     """
-    if abs(require_number("beta", beta)) < SMALLEST_BETA:
+    if abs(require_number("beta", beta)) < _SMALLEST_BETA:
         raise ValueError(f"beta must not be 0 for an energy, got {beta!r}")
     if require_number("noise", noise) < 0:
         raise ValueError(f"noise must not be negative, got {noise!r}")
@@ -241,14 +245,14 @@ def ordered_state(order: float, beta: float) -> tuple[float, Array]:
     """
     r = require_within("order", order, 1e-4, 0.9999)
     # A wrapped normal law of order r has the variance −2 log r and moments r^(k²).
-    gibbs = Gibbs(_require_beta(beta), np.sqrt(40 / -np.log(r)))
+    gibbs = _Gibbs(_require_beta(beta), np.sqrt(40 / -np.log(r)))
     c: Array = np.asarray(r ** (gibbs.k[1:] ** 2.0))
     scale = (1 / critical_noise(beta, False) - 0.5 / np.log(r)) / beta
     for _ in range(_ITERATIONS // 100):
         for _ in range(10):
             scale, moments = gibbs.scale_for(r, c, scale)
             c = np.append(r, moments[1:])
-        solved = newton_at_order(gibbs, c, scale)
+        solved = _newton_at_order(gibbs, c, scale)
         if solved is not None:
             return 1 / (solved[1] * beta), gibbs.respond(*solved)[0]
     raise ValueError(f"order={order!r} at beta={beta!r} is not found")
@@ -286,7 +290,7 @@ def stationary_density(beta: float, noise: float, *, order0: float = 0.9) -> Arr
     if noise < 1e-6:
         raise ValueError(f"noise must be at least 1e-6 to be resolved, got {noise!r}")
     # The narrowest law has the variance η, hence moments e^(−ηk²/2).
-    gibbs = Gibbs(_require_beta(beta), np.sqrt(80 / noise))
+    gibbs = _Gibbs(_require_beta(beta), np.sqrt(80 / noise))
     scale = 1 / (noise * beta)
     c: Array = np.asarray(r ** (gibbs.k[1:] ** 2.0))
     for number in range(_ITERATIONS):
@@ -295,7 +299,7 @@ def stationary_density(beta: float, noise: float, *, order0: float = 0.9) -> Arr
         if error < 1e-15:
             return density
         if number % 50 == 49 and error < 1e-4:
-            polished = polish(gibbs, moments, scale)
+            polished = _polish(gibbs, moments, scale)
             if polished is not None:
                 return polished
         c = moments
@@ -347,10 +351,10 @@ def transition_noise(beta: float) -> float:
 
 
 def _require_beta(beta: float) -> float:
-    return require_within("beta", beta, SMALLEST_BETA, _LARGEST_BETA)
+    return require_within("beta", beta, _SMALLEST_BETA, _LARGEST_BETA)
 
 
-class Gibbs:
+class _Gibbs:
     """Even densities exp(scale·Z)/mean of it, on the upper half of the circle."""
 
     def __init__(self, beta: float, width: float):
@@ -392,7 +396,9 @@ class Gibbs:
         return scale, moments
 
 
-def newton_at_order(gibbs: Gibbs, c: Array, scale: float) -> tuple[Array, float] | None:
+def _newton_at_order(
+    gibbs: _Gibbs, c: Array, scale: float
+) -> tuple[Array, float] | None:
     """Moments and scale of a stationary law near, with the first moment of c."""
     log_scale = np.log(scale)
     for _ in range(_NEWTON):
@@ -410,7 +416,7 @@ def newton_at_order(gibbs: Gibbs, c: Array, scale: float) -> tuple[Array, float]
     return None
 
 
-def polish(gibbs: Gibbs, c: Array, scale: float) -> Array | None:
+def _polish(gibbs: _Gibbs, c: Array, scale: float) -> Array | None:
     """Density by Newton's method, if it leads to a stable law near the moments c."""
     start = c
     for _ in range(_NEWTON):

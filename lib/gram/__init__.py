@@ -14,7 +14,8 @@ ReLU, with or without skip            m² n                    m n²
 concatenated heads without output     not possible            m n²
 ====================================  ======================  ===================
 
-:func:`simulate_tokens` does m² n for all of them.
+:func:`simulate_tokens` does m² n for all of them. The layers are in
+:mod:`lib.gram.layers`; :mod:`lib.gram.collapse` resolves rank collapse.
 """
 
 from __future__ import annotations
@@ -23,32 +24,9 @@ from lib.core.trajectory import Trajectory
 from lib.core.wishart import bartlett
 from lib.gram import collapse, layers
 from lib.gram.chain import dense_simulate, random_scores, simulate, simulate_tokens
-from lib.gram.collapse import log_residual
-from lib.gram.layers import (
-    LinearLayer,
-    MultiHeadLayer,
-    PlainLayer,
-    ReluLayer,
-    ResidualReluLayer,
-    RMSNorm,
-    ShapedLayer,
-)
+from lib.gram.layers import ShapedLayer
 
 __all__ = [
-    "LinearLayer",
-    "MultiHeadLayer",
-    "PlainLayer",
-    "RMSNorm",
-    "ReluLayer",
-    "ResidualReluLayer",
-    "ShapedLayer",
-    "Trajectory",
-    "bartlett",
-    "collapse",
-    "dense_simulate",
-    "layers",
-    "log_residual",
-    "random_scores",
-    "simulate",
-    "simulate_tokens",
-]
+    "ShapedLayer", "Trajectory", "bartlett", "collapse", "dense_simulate", "layers",
+    "random_scores", "simulate", "simulate_tokens",
+]  # fmt: skip

@@ -32,6 +32,11 @@ from lib.core.psd import triangular
 from lib.core.wishart import factor, product
 from lib.gram.base import WIDEST, Layer, Residual, normed, times_weights, token_root
 
+__all__ = [
+    "LinearLayer", "MultiHeadLayer", "PlainLayer", "RMSNorm", "ReluLayer",
+    "ResidualReluLayer", "ShapedLayer",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class LinearLayer(Residual):

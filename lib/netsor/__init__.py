@@ -19,6 +19,8 @@ values. The theorem has hypotheses on the factors of the scalars;
 References: Yang, *Wide Feedforward or Recurrent Neural Networks of Any Architecture are
 Gaussian Processes*, 2019, arXiv:1910.12478; with scalars, Sakai, Karakida and Imaizumi,
 *Infinite-Width Limit of a Single Attention Layer*, 2025, arXiv:2506.00846.
+
+:mod:`lib.netsor.architectures` writes five programs.
 """
 
 from __future__ import annotations

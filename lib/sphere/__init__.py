@@ -15,6 +15,8 @@ are
 where :math:`\operatorname{Proj}_x y = y - \langle x, y\rangle x`. The unnormalized one
 moves at speeds up to :math:`e^{|\beta|}`; here it runs in the time :math:`s =
 e^{|\beta|} t`, in which its field is :math:`e^{-|\beta|} \mathcal X^{\mathrm u}`.
+
+:mod:`lib.sphere.cosines` runs the same flow on the matrix of cosines.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from lib.sphere.equiangular import (
     equiangular_time,
 )
 from lib.sphere.field import attention_field, attention_output
-from lib.sphere.flow import flow, simulate
+from lib.sphere.flows import flow, simulate
 from lib.sphere.geometry import cluster_labels, project, uniform_tokens
 from lib.sphere.hemisphere import hemisphere_pole, hemisphere_probability
 from lib.sphere.layers import perceptron_output, post_norm_layers, pre_norm_layers

@@ -28,9 +28,11 @@ from lib.core.checks import (
 from lib.core.psd import gram_root, rank
 from lib.core.trajectory import Trajectory
 from lib.sphere.field import IDENTITY, make_attention
-from lib.sphere.flow import solve
+from lib.sphere.flows import solve
 from lib.sphere.geometry import unit
 from lib.sphere.layers import post_norm_layers as token_layers
+
+__all__ = ["cosine_drift", "merged_share", "post_norm_layers", "root", "simulate"]
 
 _REGULAR = 1e-4  # diagonal of a Cholesky factor above which the rank is full
 

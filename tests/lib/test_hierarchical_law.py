@@ -1,7 +1,5 @@
 """Laws of an attention layer, against one-dimensional integrals and real weights."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -9,24 +7,22 @@ from scipy.special import expit, logsumexp, ndtr
 
 from lib import hierarchical
 from lib.attention import softmax
-from lib.core.psd import canonical_columns
 from lib.hierarchical import (
     AttentionLimit,
     FiniteAttention,
     ScaleMixture,
-    dense,
-    dense_experiment,
-    experiment,
-    experiment_variance,
     finite_width,
-    orthonormal_constant,
     row_variance,
 )
 
 SCALES = (0.0, 0.1, 1.0, 5.0, 20.0)
+
 PAIR = np.array([[1.5, 0.4], [0.4, 0.6]])
+
 TRIPLE = np.array([[1.5, 0.4, 0.1], [0.4, 0.6, -0.2], [0.1, -0.2, 2.0]])
+
 POINTS = np.array([-2.5, -1.0, -0.3, 0.0, 0.2, 0.7, 1.9])
+
 LAWS = [
     AttentionLimit(TRIPLE, 2, 1.5),
     AttentionLimit(np.eye(9), 1, 2.0),
@@ -83,53 +79,6 @@ def test_two_tokens_are_a_one_dimensional_integral(gram, sigma):
             cdf = pair_mean(gram, sigma, row, lambda u, y=y: ndtr(y / np.sqrt(u)))
             assert law.density(y, row) == pytest.approx(density, abs=1e-11)
             assert law.cdf(y, row) == pytest.approx(cdf, abs=1e-11)
-
-
-@pytest.mark.parametrize("sigma", SCALES[1:])
-@pytest.mark.parametrize("m", [2, 3, 4, 8, 40])
-def test_orthonormal_tokens_agree_with_their_laplace_integral(m, sigma):
-    """Two methods that share nothing; the error estimate knows how far they differ."""
-    law, exact = AttentionLimit(np.eye(m), 3, sigma), orthonormal_constant(m, sigma)
-    error = 3 * law.error("excess_kurtosis")
-    assert abs(law.kurtosis_constant() - exact) <= 4.5 * error + 1e-8
-    wanted = {2: 1e-13, 3: 1e-6, 4: 1e-3, 8: 3e-3, 40: 0.02}[m]
-    assert error <= wanted
-
-
-def test_laplace_integral_agrees_with_quadrature_and_draws():
-    for sigma in (0.3, 1.0, 2.0, 8.0, 50.0):
-        mean = pair_mean(np.eye(2), sigma, 0, lambda u: u)
-        square = pair_mean(np.eye(2), sigma, 0, lambda u: u * u)
-        exact = 3 * (square / mean**2 - 1)
-        assert orthonormal_constant(2, sigma) == pytest.approx(exact, abs=2e-13)
-    s = softmax(1.3 * rng(1).standard_normal((400_000, 5)))
-    u = ScaleMixture((s**2).sum(axis=-1))
-    gap = u.excess_kurtosis() - orthonormal_constant(5, 1.3)
-    assert abs(gap) <= 5 * u.error("excess_kurtosis") <= 0.01
-    fine = AttentionLimit(np.eye(4), 1, 1.0, tol=1e-13, nodes=2**21)
-    found = fine.kurtosis_constant()
-    assert found == pytest.approx(orthonormal_constant(4, 1.0), abs=1e-12)
-    assert found == pytest.approx(0.243318425220, abs=1e-11)
-    assert orthonormal_constant(1, 3.0) == orthonormal_constant(7, 0.0) == 0
-
-
-def test_kurtosis_constant_has_its_three_regimes():
-    for m in (2, 5, 100):
-        small = orthonormal_constant(m, 0.05) / (6 * 0.05**4 * (m - 1) / m**2)
-        assert small == pytest.approx(1, abs=0.02)
-    for sigma in (0.5, 1.0):
-        a, b, c = np.exp(np.array([4, 2, 1]) * sigma**2)
-        many = 2**22 * orthonormal_constant(2**22, sigma) / 3
-        assert many == pytest.approx(a - 4 * b + 4 * c - 1, rel=1e-3, abs=0)
-    # Freezing: c → θ/(1−θ) with θ = √(2 log m)/σ, slower than 1/log m.
-    for theta, limit in ((1 / 2, 1.0), (1 / 3, 0.5)):
-        logs = np.log(2.0) * np.array([10, 20, 40, 53])
-        scales = np.sqrt(2 * logs) / theta
-        sizes = np.round(np.exp(logs)).astype(int)
-        pairs = zip(sizes, scales, strict=True)
-        gaps = np.array([1 - orthonormal_constant(int(m), s) / limit for m, s in pairs])
-        assert (np.diff(gaps) < 0).all() and (np.diff(gaps * logs) > 0).all()
-        assert gaps[-1] < 0.3 * gaps[0]
 
 
 @pytest.mark.parametrize("sigma", [0.1, 1.0, 5.0, 20.0])
@@ -344,113 +293,6 @@ def test_law_would_notice_a_missing_factor_and_a_wrong_scale():
     assert (gap > 5.5 * mixed.error("cdf", POINTS)).any()
 
 
-def functionals(y):
-    """Numbers of a block (size, m, coordinates) that a wrong joint law would change."""
-    first, second = y[:, 0], y[:, -1]
-    yield first[:, 0]
-    yield second[:, -1]
-    yield first[:, 0] * second[:, 0]
-    yield first[:, 0] * first[:, 1]
-    yield first[:, 0] ** 2 + first[:, 1] ** 2
-    yield np.linalg.det(y[:, :2, :2])
-
-
-# Low-rank heads of fewer columns than tokens, tokens that are linearly dependent, and a
-# layer without output matrix.
-@pytest.mark.parametrize(
-    ("m", "n", "options"),
-    [
-        (3, 6, {}),
-        (2, 2, {}),
-        (3, 8, {"head_width": 2}),
-        (2, 7, {"head_width": 4}),
-        (4, 3, {"score_scale": 2.0}),
-        (3, 5, {"output_matrix": False}),
-    ],
-)
-def test_block_has_the_law_of_real_weights(m, n, options):
-    x, size = rng(m + n).standard_normal((m, n)), 20_000
-    fast = finite_width(x @ x.T / n, n, 2, size, coordinates=2, rng=rng(1), **options)
-    slow = dense(x, 2, size, rng=rng(2), **options)
-    assert fast.shape == (size, m, 2) and slow.shape == (
-        (size, m, n) if options.get("output_matrix", True) else (size, m, n)
-    )
-    for one, two in zip(functionals(fast), functionals(slow), strict=True):
-        assert stats.ks_2samp(one, two).statistic < critical(36, size, size)
-
-
-def test_block_would_notice_independent_coordinates():
-    """The limit law, or coordinates of different networks, are told apart."""
-    x, size = rng(9).standard_normal((3, 6)), 80_000
-    slow = [*functionals(dense(x, 2, size, rng=rng(2)))]
-    limit = AttentionLimit(x @ x.T / 6, 2).sample(size, coordinates=2, rng=rng(1))
-    mixed = finite_width(x @ x.T / 6, 6, 2, size, coordinates=2, rng=rng(3))
-    mixed[:, :, 1] = mixed[::-1, :, 1]
-    for wrong in (limit, mixed):
-        distances = [
-            stats.ks_2samp(one, two).statistic
-            for one, two in zip(functionals(wrong), slow, strict=True)
-        ]
-        assert max(distances) > critical(36, size, size)
-
-
-@pytest.mark.parametrize(
-    ("m", "n", "options"), [(3, 5, {}), (2, 6, {"head_width": 3}), (4, 3, {})]
-)
-def test_experiment_has_the_law_of_real_weights(m, n, options):
-    size = 20_000
-    fast = experiment(m, n, 2, size, coordinates=2, rng=rng(1), **options)
-    slow = dense_experiment(m, n, 2, size, rng=rng(2), **options)
-    assert slow.shape == (size, m, n)
-    for one, two in zip(functionals(fast), functionals(slow), strict=True):
-        assert stats.ks_2samp(one, two).statistic < critical(18, size, size)
-    row = ScaleMixture(experiment_variance(m, n, 2, size, rng=rng(3), **options))
-    assert stats.ks_1samp(slow[:, 0, 0], row.cdf).statistic < 2 * critical(18, size)
-    single = experiment(m, n, 2, 10, rng=rng(1), **options)
-    assert single.shape == (10, m)
-
-
-def test_experiment_tends_to_orthonormal_tokens():
-    limit = AttentionLimit(np.eye(4), 2)
-    gaps = []
-    for n in (8, 64, 512):
-        law = ScaleMixture(experiment_variance(4, n, 2, 100_000, rng=rng(n)))
-        gaps.append(np.abs(law.cdf(POINTS) - limit.cdf(POINTS)).max() * n)
-    assert min(gaps) > 0.15 and max(gaps) < 0.6
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 12, 31, 32, 64, 10**4])
-def test_one_token_has_the_kurtosis_of_chi_square(n):
-    """v = V χ²_n/n: excess kurtosis 3·2/(nH), and the density of the product law."""
-    for heads in (1, 4):
-        law = FiniteAttention([[2.0]], n, heads, 3.0)
-        assert law.excess_kurtosis() == pytest.approx(6 / (n * heads), rel=1e-8, abs=0)
-        assert law.variance() == pytest.approx(2.0, rel=1e-10, abs=0)
-        v = stats.gamma(n * heads / 2, scale=2 * 2.0 / (n * heads))
-        for y in (0.3, 2.0):
-            exact = v.expect(lambda v, y=y: ndtr(y / np.sqrt(v)), epsabs=1e-12)
-            assert law.cdf(y) == pytest.approx(exact, abs=1e-8)
-
-
-def test_finite_kurtosis_has_its_factor():
-    """κ_n = (3/H)[(1 + 2/n) E u²/(E u)² − 1]; without output matrix the 2/n is gone."""
-    with_w = FiniteAttention(np.eye(2), 16, 2, 1.0)
-    without = FiniteAttention(np.eye(2), 16, 2, 1.0, output_matrix=False)
-    ratio = without.excess_kurtosis() * 2 / 3 + 1
-    expected = 3 / 2 * ((1 + 2 / 16) * ratio - 1)
-    assert with_w.excess_kurtosis() == pytest.approx(expected, rel=1e-8, abs=0)
-    # The ratio itself by a sum over the norm of the query.
-    t, weight = np.polynomial.legendre.leggauss(400)
-    t, weight = 3 * (t + 1), weight * stats.gamma.pdf(3 * (t + 1), 8, scale=1 / 8)
-    first, second = (
-        np.array([pair_mean(np.eye(2), np.sqrt(x), 0, lambda u, k=k: u**k) for x in t])
-        for k in (1, 2)
-    )
-    total = weight.sum()
-    exact = (weight @ second) * total / (weight @ first) ** 2
-    assert ratio == pytest.approx(exact, rel=1e-8, abs=0)
-
-
 def test_fixed_inputs_see_the_width_of_a_head_only():
     wide = FiniteAttention(TRIPLE, 1000, 2, 1.5, head_width=5)
     np.testing.assert_array_equal(wide.cdf(POINTS), LAWS[2].cdf(POINTS))
@@ -479,72 +321,6 @@ def test_width_correction_of_one_token_is_a_polynomial():
     np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
     half = AttentionLimit([[1.0]], 2, 2.0).width_correction(y)
     np.testing.assert_allclose(half, expected / 2, atol=1e-15, rtol=0)
-
-
-def test_coordinates_of_a_network_are_dependent_but_not_correlated():
-    """Corr(y², y'²) = Var(v)/(3 E v² − (E v)²) for two coordinates of a row."""
-    law, size = AttentionLimit(np.eye(4), 1, 2.0), 200_000
-    y = law.sample(size, coordinates=2, rng=rng(4))[:, 0]
-    mean, square = law.variance(), law.moment(4) / 3
-    expected = (square - mean**2) / (3 * square - mean**2)
-    assert np.corrcoef(y.T**2)[0, 1] == pytest.approx(expected, abs=0.015)
-    assert abs(np.corrcoef(y.T)[0, 1]) < 5 / np.sqrt(size)
-    many = law.sample(300, coordinates=4000, rng=rng(5))[:, 0]
-    within = stats.kurtosis(many, axis=1)
-    assert abs(within.mean()) < 5 * within.std() / np.sqrt(300) + 2e-3
-    assert expected > 0.04
-
-
-def test_mixture_over_exponential_variances_is_laplace():
-    """v ~ Exp with mean 2b² gives the Laplace law of scale b."""
-    mixed = ScaleMixture(2 * rng(6).exponential(size=200_000))
-    laplace = stats.laplace(scale=1.0)
-    for name, exact in (("cdf", laplace.cdf), ("density", laplace.pdf)):
-        gap = getattr(mixed, name)(POINTS) - exact(POINTS)
-        error = mixed.error(name, POINTS)
-        assert (np.abs(gap) <= 5.5 * error + 1e-9).all() and error.max() < 3e-3
-    t = np.array([0.0, 0.5, 3.0])
-    gap = mixed.characteristic(t) - 1 / (1 + t**2)
-    assert (np.abs(gap) <= 5 * mixed.error("characteristic", t) + 1e-12).all()
-    assert abs(mixed.variance() - 2) < 5 * mixed.error("variance")
-    assert abs(mixed.moment(6) - 720) < 6 * mixed.error("moment", 6)
-    assert abs(mixed.excess_kurtosis() - 3) < 6 * mixed.error("excess_kurtosis")
-
-
-def test_mixture_of_given_variances_is_their_mean():
-    v = np.array([0.0, 1.0, 1.0, 4.0])
-    mixed = ScaleMixture(v)
-    np.testing.assert_allclose(
-        mixed.cdf([-1.0, 0.0, 2.0]),
-        [(2 * ndtr(-1) + ndtr(-0.5)) / 4, 0.625, (1 + 2 * ndtr(2) + ndtr(1)) / 4],
-        rtol=1e-13,
-    )
-    assert mixed.variance() == pytest.approx(1.5, rel=1e-13, abs=0)
-    assert mixed.excess_kurtosis() == pytest.approx(3)
-    with pytest.raises(ValueError, match="v is 0 with positive probability"):
-        mixed.density(0.0)
-    np.testing.assert_array_equal(ScaleMixture([2.0] * 40).variance(), 2.0)
-
-
-def test_cost_does_not_depend_on_the_width():
-    peaks = []
-    for width in (64, 10**9):
-        tracemalloc.start()
-        finite_width(np.eye(4), width, 2, 2000, rng=rng())
-        experiment_variance(4, width, 2, 2000, rng=rng())
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.2 * peaks[0] < 2e7
-
-
-def test_same_seed_same_draws_and_input_left_alone():
-    gram = TRIPLE.copy()
-    law = AttentionLimit(gram, 2)
-    np.testing.assert_array_equal(law.sample(5, rng=rng(7)), law.sample(5, rng=rng(7)))
-    gram[:] = 0
-    assert law.gram[0, 0] == 1.5 and law.variance() > 0
-    with pytest.raises(ValueError, match="read-only"):
-        law.gram[0, 0] = 2
 
 
 @pytest.mark.parametrize(
@@ -589,17 +365,3 @@ def test_bad_input_is_named(call, error, message):
 
 def test_the_facade_names_what_it_has():
     assert all(hasattr(hierarchical, name) for name in hierarchical.__all__)
-
-
-def test_roots_do_not_depend_on_the_basis_of_an_eigenspace():
-    """Another basis of equal eigenvalues, as another processor finds it."""
-    turn = np.linalg.qr(rng().normal(size=(5, 5)))[0]
-    columns = np.hstack([2 * np.eye(8)[:, :5] @ turn, np.eye(8)[:, 5:] * 0.5])
-    settled = canonical_columns(columns)
-    expected = np.hstack([2 * np.eye(8)[:, :5], np.eye(8)[:, 5:] * 0.5])
-    assert np.abs(settled - expected).max() < 1e-14
-    low = rng().normal(size=(6, 3))
-    assert (
-        np.abs(canonical_columns(low) @ canonical_columns(low).T - low @ low.T).max()
-        < 1e-14
-    )

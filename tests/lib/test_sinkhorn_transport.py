@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -18,12 +17,12 @@ from lib.sinkhorn import (
     bridge_step,
     gibbs_kernel,
     self_transport,
-    sinkhorn_attention,
 )
-from lib.sinkhorn import kernel as gibbs_module
 
 RNG = np.random.default_rng(0)
+
 X = RNG.standard_normal((40, 2))
+
 W = RNG.dirichlet(np.full(40, 2.0))
 
 
@@ -317,104 +316,6 @@ def test_tiny_eps_and_tiny_weights_need_no_logarithms():
         found = self_transport(x, eps, weights=weights)
         # The marginal error does not control rows of weight 1e-130: relative to them.
         np.testing.assert_allclose(found.barycentric(), plan @ x, rtol=1e-7)
-
-
-@pytest.mark.parametrize("d", [1, 2, 12])
-def test_rows_computed_again_are_the_rows_stored(d, monkeypatch):
-    x = np.random.default_rng(1).standard_normal((300, d))
-    stored = self_transport(x, 0.5 * d)
-    monkeypatch.setattr(gibbs_module, "_STORED", 100)
-    monkeypatch.setattr(gibbs_module, "_BLOCK", 7000)  # 23 rows: 300 is no multiple
-    chunked = self_transport(x, 0.5 * d)
-    assert chunked.iterations == stored.iterations
-    for name in ("plan", "barycentric", "effective_neighbors"):
-        one, two = getattr(stored, name)(), getattr(chunked, name)()
-        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-13)
-
-
-def test_memory_grows_like_the_number_of_tokens(monkeypatch):
-    monkeypatch.setattr(gibbs_module, "_STORED", 100)
-    peaks = []
-    for n in (1000, 4000):
-        x = mixture_sample(n)
-        tracemalloc.start()
-        self_transport(x, 0.1, tol=1e-2).barycentric()
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 8e6 and peaks[1] < 4 * peaks[0]  # the kernel has 128e6 bytes
-
-
-def test_gibbs_kernel():
-    found = gibbs_kernel(X, 0.7)
-    squares = ((X[:, None] - X) ** 2).sum(axis=-1)
-    np.testing.assert_allclose(found, np.exp(-squares / 1.4), rtol=1e-14)
-    assert np.linalg.eigvalsh(found)[0] > -1e-14
-    wide = np.random.default_rng(2).standard_normal((50, 40))
-    squares = ((wide[:, None] - wide) ** 2).sum(axis=-1)
-    found = gibbs_kernel(wide, 30)
-    np.testing.assert_allclose(found, np.exp(-squares / 60), rtol=1e-12)
-    np.testing.assert_array_equal(np.diag(found), 1)
-    copies = gibbs_kernel(np.repeat(wide[:9], 2, axis=0) + 1, 30)
-    assert copies.max() == 1
-    # Two clouds so far apart that expanding the square would lose the near pairs.
-    apart = wide + 1e8 * (np.arange(50) % 2)[:, None]
-    near = gibbs_kernel(apart, 30)[::2, ::2]
-    np.testing.assert_allclose(near, found[::2, ::2], rtol=1e-5)
-
-
-def test_one_normalization_is_the_softmax():
-    scores = RNG.standard_normal((3, 5, 5))
-    np.testing.assert_allclose(
-        sinkhorn_attention(scores, 1), softmax(scores), rtol=1e-13
-    )
-
-
-@pytest.mark.parametrize("iterations", [1, 2, 3, 4, 7, 8])
-def test_odd_numbers_end_on_rows_and_even_ones_on_columns(iterations):
-    scores = 3 * np.random.default_rng(3).standard_normal((2, 6, 6))
-    found = sinkhorn_attention(scores, iterations)
-    exact, other = (-1, -2) if iterations % 2 else (-2, -1)
-    np.testing.assert_allclose(found.sum(axis=exact), 1, rtol=1e-13)
-    assert np.abs(found.sum(axis=other) - 1).max() > 1e-3
-    # D₁ e^Y D₂: what is left of the logarithm is a function of i plus one of j.
-    rest = np.log(found) - scores
-    rest -= rest[:, :1] + rest[:, :, :1] - rest[:, :1, :1]
-    np.testing.assert_allclose(rest, 0, atol=1e-12, rtol=0)
-
-
-def test_many_normalizations_are_doubly_stochastic():
-    scores = np.random.default_rng(4).standard_normal((6, 6))
-    found = sinkhorn_attention(scores, 200)
-    np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-12)
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
-
-
-def test_dot_products_and_distances_agree_after_sinkhorn_but_not_after_softmax():
-    x, eps = X[:20] / 2, 0.3
-    dots = x @ x.T / eps
-    plan = 20 * self_transport(x, eps, tol=1e-14).plan()
-    np.testing.assert_allclose(sinkhorn_attention(dots, 5000), plan, atol=1e-12, rtol=0)
-    distances = np.log(gibbs_kernel(x, eps))
-    np.testing.assert_allclose(
-        sinkhorn_attention(distances, 5000), plan, atol=1e-12, rtol=0
-    )
-    assert np.abs(softmax(dots) - softmax(distances)).max() > 0.1
-
-
-def test_attention_masks_and_extremes():
-    causal = np.where(np.tri(3) > 0, 0.0, -np.inf)
-    np.testing.assert_allclose(sinkhorn_attention(causal, 1)[2], 1 / 3)
-    # The only doubly stochastic matrix under that mask is the identity.
-    np.testing.assert_allclose(
-        sinkhorn_attention(causal, 4001), np.eye(3), atol=2e-3, rtol=0
-    )
-    far = [[0.0, 1e90], [-1e90, 3.0]]
-    np.testing.assert_array_equal(sinkhorn_attention(far, 1), [[0, 1], [0, 1]])
-    np.testing.assert_array_equal(sinkhorn_attention([[7.0]], 3), [[1.0]])
-    with pytest.raises(ValueError, match="scores has a column of -inf only"):
-        sinkhorn_attention([[0.0, -np.inf], [1.0, -np.inf]], 2)
-    with pytest.raises(ValueError, match="scores has a row of -inf only"):
-        sinkhorn_attention([[0.0, 1.0], [-np.inf, -np.inf]], 1)
 
 
 @pytest.mark.parametrize(

@@ -144,5 +144,7 @@ def test_a_generator_that_cannot_spawn_is_named():
 
 
 def test_workers_are_minus_one_or_some():
-    with pytest.raises(ValueError, match="n_jobs must be an integer from 1"):
+    with pytest.raises(ValueError, match="n_jobs must be an integer from -1"):
+        sweep(abs, [1], n_jobs=-2)
+    with pytest.raises(ValueError, match="n_jobs == 0"):
         sweep(abs, [1], n_jobs=0)

@@ -1,0 +1,23 @@
+"""Roots of positive semidefinite matrices."""
+
+import numpy as np
+
+from lib.core.psd import canonical_columns
+
+
+def rng(key=0):
+    return np.random.default_rng(key)
+
+
+def test_roots_do_not_depend_on_the_basis_of_an_eigenspace():
+    """Another basis of equal eigenvalues, as another processor finds it."""
+    turn = np.linalg.qr(rng().normal(size=(5, 5)))[0]
+    columns = np.hstack([2 * np.eye(8)[:, :5] @ turn, np.eye(8)[:, 5:] * 0.5])
+    settled = canonical_columns(columns)
+    expected = np.hstack([2 * np.eye(8)[:, :5], np.eye(8)[:, 5:] * 0.5])
+    assert np.abs(settled - expected).max() < 1e-14
+    low = rng().normal(size=(6, 3))
+    assert (
+        np.abs(canonical_columns(low) @ canonical_columns(low).T - low @ low.T).max()
+        < 1e-14
+    )
