@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,7 +14,7 @@ from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
 
 from tools.plain_inline import (
     at_start,
-    described,
+    drawing,
     for_summary,
     joined,
     picture,
@@ -34,7 +33,6 @@ APART = "<!-- -->"
 LISTS = (nodes.bullet_list, nodes.enumerated_list)
 # What no reader of the site sees either.
 UNSEEN = (nodes.comment, nodes.substitution_definition, addnodes.index)
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def blocks(children: Iterable[nodes.Node], page: Page, quoted: bool = False) -> str:
@@ -238,20 +236,6 @@ def outside(node: nodes.image, page: Page, quoted: bool) -> str:
     return with_anchors(node, page, picture(node, page))
 
 
-def raw(node: nodes.raw, page: Page, quoted: bool) -> str:
-    """A drawing in its own words; other HTML would be lost."""
-    if node["format"] != "html":
-        return ""
-    text = node.astext().strip()
-    if not text.startswith("<svg"):
-        raise page.error(node, "raw HTML, which notebook programs drop")
-    drawing = ET.fromstring(text)
-    words = drawing.get("aria-label") or drawing.findtext(f"{SVG}title")
-    if not words:
-        raise page.error(node, "a drawing without words that describe it")
-    return described(words)
-
-
 def container(node: nodes.Element, page: Page, quoted: bool) -> str:
     if "toctree-wrapper" in node["classes"]:
         return ""  # the contents of the book, which the site shows in its sidebar
@@ -304,7 +288,7 @@ WRITERS: dict[Any, Callable[[Any, Page, bool], str]] = {
     nodes.table: table,
     nodes.figure: figure,
     nodes.image: outside,
-    nodes.raw: raw,
+    nodes.raw: drawing,
     (nodes.container, nodes.compound): container,
     nodes.target: target,
     nodes.transition: transition,

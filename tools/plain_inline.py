@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
 from docutils import nodes
@@ -27,6 +28,7 @@ NUMBER = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
 OPEN, CLOSE = re.compile(r"[*$`]+"), re.compile(r"(?<!\\)[*$`]+$")
 MARKS = {nodes.emphasis: "*", nodes.strong: "**"}
 TAGS = {nodes.superscript: "sup", nodes.subscript: "sub"}
+SVG = "{http://www.w3.org/2000/svg}"
 # Elements whose words stand for them.
 BARE = (nodes.inline, PassthroughTextElement, nodes.target)
 
@@ -153,6 +155,20 @@ def picture(node: nodes.image, page: Page) -> str:
     if (data := page.data(node)) is None:
         return described(words)
     return f"![{escaped(words)}]({data})"
+
+
+def drawing(node: nodes.raw, page: Page, quoted: bool) -> str:
+    """What the site shows as HTML: a drawing in its own words, nothing else."""
+    if node["format"] != "html":
+        return ""
+    text = node.astext().strip()
+    if not text.startswith("<svg"):
+        raise page.error(node, "raw HTML, which notebook programs drop")
+    tree = ET.fromstring(text)
+    words = tree.get("aria-label") or tree.findtext(f"{SVG}title")
+    if not words:
+        raise page.error(node, "a drawing without words that describe it")
+    return described(words)
 
 
 def described(words: str) -> str:
