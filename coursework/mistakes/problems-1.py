@@ -214,7 +214,8 @@ def sampler(V, n, key_width, skip, branch, tau0, paths, rng):
             "asks for a V with eigenvalues well above 0",
             ["sampler-singular"],
             SAMPLER.replace(
-                "    values, vectors", "    np.linalg.cholesky(V - 1e-9 * np.eye(m))\n    values, vectors"
+                "    values, vectors",
+                "    np.linalg.cholesky(V - 1e-9 * np.eye(m))\n    values, vectors",
             ),
         ),
         (

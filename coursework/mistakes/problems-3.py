@@ -255,7 +255,8 @@ def stationary_bias():
         (
             "the cost is taken without its half",
             ["slope-value"],
-            "def slope(variance, eps):\n    return 1 + push - 2 * push * variance / eps\n",
+            "def slope(variance, eps):\n"
+            "    return 1 + push - 2 * push * variance / eps\n",
         ),
         (
             "takes the strength 1",

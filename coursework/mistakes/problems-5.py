@@ -184,7 +184,8 @@ def tail():
         (
             "of the normal law with the largest variance",
             ["tail-value"],
-            "def tail():\n    return stats.norm.sf(far / np.sqrt(second_length + bias))\n",
+            "def tail():\n"
+            "    return stats.norm.sf(far / np.sqrt(second_length + bias))\n",
         ),
     ],
     "rate": [
@@ -196,12 +197,14 @@ def tail():
         (
             "forgets that scores can all be 0",
             ["rate-flat"],
-            "def rate(V, H, sigma, i):\n    return 1 / (2 * (V.diagonal().max() + bias))\n",
+            "def rate(V, H, sigma, i):\n"
+            "    return 1 / (2 * (V.diagonal().max() + bias))\n",
         ),
         (
             "takes the heads to average the largest variance away",
             ["rate-random", "rate-flat"],
-            "def rate(V, H, sigma, i):\n    return H / (2 * (V.diagonal().max() + bias))\n",
+            "def rate(V, H, sigma, i):\n"
+            "    return H / (2 * (V.diagonal().max() + bias))\n",
         ),
         (
             "leaves the bias out",
@@ -289,6 +292,16 @@ def heads(u, p, n, kappa):
         ),
     ],
     "scores": [
+        (
+            "centers the scores, as if keys and queries were independent on average",
+            ["scores-shape", "scores-covariance", "scores-dependence"],
+            _SCORES.format(
+                draw="""R = np.tril(rng.standard_normal((size, m, m)), -1)
+    R += np.sqrt(rng.chisquare(n - np.arange(m), (size, m)))[:, None, :] * np.eye(m)
+    keys = tie * R + np.sqrt(1 - tie**2) * rng.standard_normal((size, m, m))
+    p = R @ keys.swapaxes(1, 2) - tie * n * np.eye(m)"""
+            ),
+        ),
         (
             "draws keys of their own",
             ["scores-shape", "scores-covariance", "scores-dependence"],
