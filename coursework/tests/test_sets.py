@@ -4,6 +4,8 @@ The grader is not needed for this: a term is marked, answers are put in, checks 
 """
 
 import contextlib
+import copy
+import functools
 import io
 import warnings
 
@@ -17,22 +19,34 @@ SETS = list(sets())
 TERMS = ["spring", "autumn"]
 
 
+@functools.cache
+def text_of(name):
+    """The set as a notebook, read once."""
+    return read_text(sets()[name])
+
+
+@functools.cache
+def marked_of(name, seed):
+    """The set as instructors have it in a term."""
+    with term(seed):
+        return mark(copy.deepcopy(text_of(name)))
+
+
 def tagged(name, kind):
     """Code cells of a set by the name in their tag."""
-    cells = [c for c in read_text(sets()[name]).cells if c.cell_type == "code"]
+    cells = [c for c in text_of(name).cells if c.cell_type == "code"]
     return {tag(c).split(":")[1]: c for c in cells if tag(c).startswith(kind)}
 
 
 def worth(name):
     """Points of the automatic checks."""
-    every = points(read_text(sets()[name]))
+    every = points(text_of(name))
     return {check: every[check] for check in tagged(name, "check")}
 
 
 def solutions(name, seed):
     """The reference answers of a term."""
-    with term(seed):
-        cells = mark(read_text(sets()[name])).cells
+    cells = marked_of(name, seed).cells
     given = {c.metadata.get("nbgrader", {}).get("grade_id"): c.source for c in cells}
     return {answer: given[answer] for answer in tagged(name, "answer")}
 
@@ -41,7 +55,7 @@ def written(name, seed, code):
     """Code that reads the numbers of a term by their names, with the numbers in it."""
     given = {}
     with term(seed):
-        for cell in read_text(sets()[name]).cells:
+        for cell in text_of(name).cells:
             if tag(cell) == "term":
                 given |= numbers(cell.source)
     return inline(code, given)
@@ -51,7 +65,7 @@ def lost(name, seed, answers, checks=None):
     """The checks that fail in a term if these answers take the references' place."""
     names, failed = {}, set()
     with term(seed), warnings.catch_warnings(action="ignore"):
-        for cell in mark(read_text(sets()[name])).cells:
+        for cell in marked_of(name, seed).cells:
             info = cell.metadata.get("nbgrader", {})
             grade_id = info.get("grade_id")
             if cell.cell_type != "code":
@@ -90,13 +104,11 @@ def test_published_solutions_do_not_pass_as_they_are(name):
 
 @pytest.mark.parametrize("name", SETS)
 def test_no_answer_names_a_number_of_the_term(name):
-    with term(TERMS[0]):
-        marked = mark(read_text(sets()[name]))
     drawn = {
-        number for cell in read_text(sets()[name]).cells if tag(cell) == "term"
+        number for cell in text_of(name).cells if tag(cell) == "term"
         for number in numbers(cell.source)
     }  # fmt: skip
-    told = [c for c in marked.cells if c.cell_type == "code"]
+    told = [c for c in marked_of(name, TERMS[0]).cells if c.cell_type == "code"]
     names = {}
     with term(TERMS[0]), contextlib.redirect_stdout(io.StringIO()):
         for cell in told:
@@ -118,7 +130,7 @@ def test_every_check_is_lost_by_two_mistakes(name):
     ("name", "answer"), [(n, a) for n in SETS for a in mistakes(n)]
 )
 def test_mistakes_lose_what_they_say(name, answer):
-    cells = [tag(c).split(":")[:2] for c in read_text(sets()[name]).cells]
+    cells = [tag(c).split(":")[:2] for c in text_of(name).cells]
     after = cells[cells.index(["answer", answer]) + 1 :]
     own = []
     for kind, *rest in after:
