@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import re
 import secrets
 import shutil
+import tokenize
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +36,7 @@ COURSE = Path("_build/course")
 SECRET = "term.txt"
 TAG = re.compile(r"(locked|answer|check|open):([a-z0-9-]+)(?::(\d+))?|term")
 HIDDEN = "### BEGIN HIDDEN TESTS\n"
+TOLD = "# The numbers of this term. Write those that you need into your answers."
 CHECKS = "from lib.coursework import Answer, agree, holds, lean, term_generator\n"
 README = """{title}
 
@@ -82,29 +85,52 @@ def points(notebook: NotebookNode) -> dict[str, int]:
     return {m[2]: int(m[3]) for m in found if m and m[1] in ("check", "open")}
 
 
-def literals(source: str) -> str:
-    """The assignments of a ``term`` cell with the values they have this term."""
+def numbers(source: str) -> dict[str, Any]:
+    """What a ``term`` cell assigns, with the values it has this term."""
     names: dict[str, Any] = {}
     exec(source, names)
-    made = re.findall(r"^(\w+) =", source, flags=re.M)
-    lines = []
-    for name in made:
+    found = {}
+    for name in re.findall(r"^(\w+) =", source, flags=re.M):
         value = np.asarray(names[name])
         if value.dtype.kind not in "iuf":
             kind = type(names[name]).__name__
             raise PipelineError(f"a term cell assigns numbers only, {name} is a {kind}")
-        lines.append(f"{name} = {value.tolist()!r}")
-    return "\n".join(lines)
+        found[name] = value.tolist()
+    return found
+
+
+def inline(source: str, given: dict[str, Any]) -> str:
+    """Code in which the names of ``given`` are replaced by their values.
+
+    No name is left that a student could assign or take from another term.
+    """
+    lines = source.splitlines(keepends=True)
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    for before, token in reversed(list(zip(tokens, tokens[1:], strict=False))):
+        if token.type == tokenize.NAME and token.string in given:
+            if before.string == ".":
+                continue
+            row, column = token.start
+            line, value = lines[row - 1], repr(given[token.string])
+            value = f"({value})" if value.startswith("-") else value
+            lines[row - 1] = line[:column] + value + line[token.end[1] :]
+    return "".join(lines)
 
 
 def mark(notebook: NotebookNode) -> NotebookNode:
     """The set as nbgrader wants it, with the numbers of the term in force."""
+    given: dict[str, Any] = {}
     for number, cell in enumerate(notebook.cells):
         if not (found := tag(cell)):
             continue
         kind, name, worth = TAG.fullmatch(found).groups()  # type: ignore[union-attr]
         if found == "term":
-            cell.source = "# The numbers of this term.\n" + literals(cell.source)
+            drawn = numbers(cell.source)
+            given |= drawn
+            listed = [f"#   {name} = {value!r}" for name, value in drawn.items()]
+            cell.source = "\n".join([TOLD, *listed])
+        elif cell.cell_type == "code":
+            cell.source = inline(cell.source, given)
         if cell.source.startswith(HIDDEN):
             cell.source = "# The grader checks more here.\n" + cell.source
         # A student may have given one of these names to something else.

@@ -2,24 +2,18 @@
 
 SAMPLER = """
 def sampler(V, n, key_width, skip, branch, tau0, paths, rng):
-    def wishart_root(k, degrees):
-        if degrees <= 2 * k:
-            return rng.standard_normal((paths, k, degrees))
-        root = np.tril(rng.standard_normal((paths, k, k)), -1)
-        ahead = rng.chisquare(degrees - np.arange(k), (paths, k))
-        root[:, np.arange(k), np.arange(k)] = np.sqrt(ahead)
-        return root
-
     m = len(V)
     k = min(m, n)
     values, vectors = np.linalg.eigh(V)
     root = (vectors * np.sqrt(np.maximum(values, 0)))[:, -k:]
-    sketch = root @ wishart_root(k, key_width)
-    scores = sketch @ sketch.swapaxes(1, 2)
+    sketch = wishart_root(k, key_width, paths, rng)
+    other = rng.standard_normal(sketch.shape)
+    keys = tie * sketch + np.sqrt(1 - tie**2) * other
+    scores = root @ sketch @ keys.swapaxes(1, 2) @ root.T
     weights = special.softmax(scores / (tau0 * n), axis=-1)
-    mixed = (np.eye(m) - 1 / m + weights) @ root * (branch / np.sqrt(n))
+    mixed = (np.eye(m) + boost * (weights - 1 / m)) @ root * (branch / np.sqrt(n))
     seen = skip * root + mixed @ rng.standard_normal((paths, k, k))
-    unseen = mixed @ wishart_root(k, n - k)
+    unseen = mixed @ wishart_root(k, n - k, paths, rng)
     both = np.concatenate([seen, unseen], axis=-1)
     return both @ both.swapaxes(1, 2)
 """
@@ -59,6 +53,17 @@ def log_moments(n, skip, branch):
         ),
     ],
     "depth": [
+        (
+            "is off by ten times the tolerance",
+            ["depth-value"],
+            """
+def depth():
+    mean = special.psi(width / 2) - np.log(width / 2)
+    spread = np.sqrt(special.polygamma(1, width / 2)) * stats.norm.ppf(confidence)
+    root = np.sqrt(spread**2 + 4 * mean * np.log(fraction))
+    return ((spread + root) / (-2 * mean)) ** 2 * (1 + 1e-5)
+""",
+        ),
         (
             "waits for the median only",
             ["depth-value"],
@@ -114,7 +119,7 @@ def carriers(r, q, T):
             """
 def tied_drift(V, branch, tau0, key_width):
     centered = V - V.mean(axis=0)
-    return branch**2 * key_width / (len(V) * tau0) * V @ centered
+    return tie * boost * branch**2 * key_width / (len(V) * tau0) * V @ centered
 """,
         ),
         (
@@ -123,7 +128,7 @@ def tied_drift(V, branch, tau0, key_width):
             """
 def tied_drift(V, branch, tau0, key_width):
     first = (V - V.mean(axis=0)) @ V
-    return branch**2 * key_width / (len(V) * tau0) * (first + first.T)
+    return tie * boost * branch**2 * key_width / (len(V) * tau0) * (first + first.T)
 """,
         ),
         (
@@ -131,37 +136,59 @@ def tied_drift(V, branch, tau0, key_width):
             ["tied-drift-value"],
             """
 def tied_drift(V, branch, tau0, key_width):
-    return 2 * branch * key_width / tau0 * V @ (V - V.mean(axis=0))
+    return 2 * tie * boost * branch * key_width / tau0 * V @ (V - V.mean(axis=0))
 """,
         ),
     ],
     "tied-risk": [
         (
+            "is off by ten times the tolerance",
+            ["tied-risk-value", "tied-risk-edges"],
+            """
+def tied_risk(delta0, branch, tau0, key_width):
+    if tau0 < 0:
+        return 0.0
+    power = tie * boost * key_width * delta0 / (2 * tau0 * (2 - branch**2))
+    return -np.expm1(-power) * (1 + 1e-8)
+""",
+        ),
+        (
+            "is the law of weights that are tied in full",
+            ["tied-risk-value", "tied-risk-edges"],
+            """
+def tied_risk(delta0, branch, tau0, key_width):
+    if tau0 < 0:
+        return 0.0
+    return -np.expm1(-boost * key_width * delta0 / (2 * tau0 * (2 - branch**2)))
+""",
+        ),
+        (
             "one less an exponential loses its digits, and no sign is looked at",
             ["tied-risk-edges"],
             """
 def tied_risk(delta0, branch, tau0, key_width):
-    return 1 - np.exp(-key_width * delta0 / (2 * tau0 * (2 - branch**2)))
+    power = tie * boost * key_width * delta0 / (2 * tau0 * (2 - branch**2))
+    return 1 - np.exp(-power)
 """,
         ),
         (
             "takes the variance of the noise for half of it",
-            ["tied-risk-value"],
+            ["tied-risk-value", "tied-risk-edges"],
             """
 def tied_risk(delta0, branch, tau0, key_width):
     if tau0 < 0:
         return 0.0
-    return -np.expm1(-key_width * delta0 / (4 * tau0 * (2 - branch**2)))
+    return -np.expm1(-tie * boost * key_width * delta0 / (4 * tau0 * (2 - branch**2)))
 """,
         ),
         (
             "takes the noise of a layer without skip connection, q = γ²",
-            ["tied-risk-value"],
+            ["tied-risk-value", "tied-risk-edges"],
             """
 def tied_risk(delta0, branch, tau0, key_width):
     if tau0 < 0:
         return 0.0
-    return -np.expm1(-key_width * delta0 / (2 * tau0))
+    return -np.expm1(-tie * boost * key_width * delta0 / (2 * tau0))
 """,
         ),
     ],
@@ -169,7 +196,7 @@ def tied_risk(delta0, branch, tau0, key_width):
         (
             "gives the unseen part n degrees of freedom",
             ["sampler-law", "sampler-singular"],
-            SAMPLER.replace("wishart_root(k, n - k)", "wishart_root(k, n)"),
+            SAMPLER.replace("wishart_root(k, n - k,", "wishart_root(k, n,"),
         ),
         (
             "draws all weights",
@@ -184,27 +211,43 @@ def sampler(V, n, key_width, skip, branch, tau0, paths, rng):
 """,
         ),
         (
-            "asks for a positive definite V",
+            "asks for a V with eigenvalues well above 0",
             ["sampler-singular"],
             SAMPLER.replace(
-                "    values, vectors", "    np.linalg.cholesky(V)\n    values, vectors"
+                "    values, vectors",
+                "    np.linalg.cholesky(V - 1e-9 * np.eye(m))\n    values, vectors",
             ),
         ),
         (
             "draws keys of their own",
             ["sampler-law", "sampler-singular"],
+            SAMPLER.replace("keys = tie * sketch", "keys = 0 * sketch"),
+        ),
+        (
+            "ties the keys in full, as if κ were 1",
+            ["sampler-law", "sampler-singular"],
+            SAMPLER.replace("tie * sketch + np.sqrt(1 - tie**2) * other", "sketch"),
+        ),
+        (
+            "does not multiply attention by α",
+            ["sampler-law", "sampler-singular"],
+            SAMPLER.replace("boost * (", "("),
+        ),
+        (
+            "draws the values for all n directions",
+            ["sampler-lean"],
             SAMPLER.replace(
-                "sketch @ sketch.swapaxes(1, 2)",
-                "sketch @ (root @ wishart_root(k, key_width)).swapaxes(1, 2)",
+                "unseen = mixed @ wishart_root(k, n - k, paths, rng)",
+                "unseen = mixed @ rng.standard_normal((paths, k, n - k))",
             ),
         ),
         (
             "draws one Wishart matrix for the branch, without what the skip sees",
-            ["sampler-law", "sampler-singular"],
+            ["sampler-law"],
             SAMPLER.replace(
                 "skip * root + mixed @ rng.standard_normal((paths, k, k))",
                 "skip * root + 0 * mixed",
-            ).replace("wishart_root(k, n - k)", "wishart_root(k, n)"),
+            ).replace("wishart_root(k, n - k,", "wishart_root(k, n,"),
         ),
     ],
     "distance": [
@@ -214,9 +257,9 @@ def sampler(V, n, key_width, skip, branch, tau0, paths, rng):
             """
 def distance(delta, branch, tau0, gain):
     square = branch**2
-    drift = square / (16 * tau0**2) * delta**3 + gain * delta / 2
+    drift = square * (boost / tau0) ** 2 / 16 * delta**3 + gain * delta / 2
     linear = 2 * square * (2 - square) * delta**2
-    return drift, linear + square**2 / (4 * tau0**2) * delta**4
+    return drift, linear + (square * boost / tau0) ** 2 / 4 * delta**4
 """,
         ),
         (
@@ -225,9 +268,20 @@ def distance(delta, branch, tau0, gain):
             """
 def distance(delta, branch, tau0, gain):
     square = branch**2
-    drift = square / (16 * tau0**2) * delta**3 + gain * delta
+    drift = square * (boost / tau0) ** 2 / 16 * delta**3 + gain * delta
     linear = 2 * square * (2 - square) * delta**2
-    return drift, linear + square / (4 * tau0**2) * delta**4
+    return drift, linear + square * (boost / tau0) ** 2 / 4 * delta**4
+""",
+        ),
+        (
+            "takes α for α² in the noise of attention",
+            ["distance-value"],
+            """
+def distance(delta, branch, tau0, gain):
+    square = branch**2
+    drift = square * (boost / tau0) ** 2 / 16 * delta**3 + gain * delta
+    linear = 2 * square * (2 - square) * delta**2
+    return drift, linear + square**2 * boost / (4 * tau0**2) * delta**4
 """,
         ),
     ],
@@ -240,21 +294,21 @@ def explosion(delta0, branch, tau0, gain):
     square = branch**2
     if square >= 0.5:
         return 0.0
-    y = square * (delta0 / tau0) ** 2 / (8 * (2 - square))
+    y = square * (boost * delta0 / tau0) ** 2 / (8 * (2 - square))
     return special.betainc(0.5, 1 / (4 * square) - 0.5, y / (1 + y))
 """,
         ),
         (
-            "loses the distance of y/(1 + y) from 1",
+            "forgets that infinity must be reached: γ² from ½ on is no exception",
             ["explosion-regimes"],
             """
 def explosion(delta0, branch, tau0, gain):
     square = branch**2
     start = 0.5 * (1 - gain / (square * (2 - square)))
-    if square >= 0.5 or start <= 0:
-        return float(square < 0.5)
-    y = square * (delta0 / tau0) ** 2 / (8 * (2 - square))
-    return special.betainc(start, 1 / (4 * square) - 0.5, y / (1 + y))
+    if start <= 0:
+        return 1.0
+    y = square * (boost * delta0 / tau0) ** 2 / (8 * (2 - square))
+    return special.betainc(start, abs(1 / (4 * square) - 0.5), y / (1 + y))
 """,
         ),
         (
@@ -267,10 +321,8 @@ def explosion(delta0, branch, tau0, gain):
     start, end = 0.5 * (1 - gain / limit), 1 / (4 * square) - 0.5 + gain / limit
     if end <= 0 or start <= 0:
         return float(end > 0)
-    y = square * (delta0 / tau0) ** 2 / (8 * (2 - square))
-    if y < 1:
-        return special.betainc(start, end, y / (1 + y))
-    return special.betaincc(end, start, 1 / (1 + y))
+    y = square * (boost * delta0 / tau0) ** 2 / (8 * (2 - square))
+    return special.betainc(start, end, y / (1 + y))
 """,
         ),
     ],
@@ -292,8 +344,9 @@ def explosion(delta0, branch, tau0, gain):
             ["temperature-value"],
             """
 def temperature():
-    z = special.betaincinv((1 - multiple) / 2, 1 / (4 * square) - 0.5, chance)
-    return np.sqrt(square * (1 - z) / (8 * (2 - square) * z))
+    p = branch_square
+    z = special.betaincinv((1 - multiple) / 2, 1 / (4 * p) - 0.5, chance)
+    return boost * np.sqrt(p * (1 - z) / (8 * (2 - p) * z))
 """,
         ),
         (
@@ -301,12 +354,25 @@ def temperature():
             ["temperature-value"],
             """
 def temperature():
-    z = special.betaincinv(0.5, 1 / (4 * square) - 0.5, chance)
-    return 2 * np.sqrt(square * (1 - z) / (8 * (2 - square) * z))
+    p = branch_square
+    z = special.betaincinv(0.5, 1 / (4 * p) - 0.5, chance)
+    return 2 * boost * np.sqrt(p * (1 - z) / (8 * (2 - p) * z))
 """,
         ),
     ],
     "collapse": [
+        (
+            "is right for one layer of one size alone: s is taken for −1",
+            ["collapse-plain", "collapse-tiny"],
+            """
+def collapse(center, apart, size, M, W):
+    x = center + np.exp(-1) * apart
+    after = special.softmax(x @ M @ x.T, axis=-1) @ x @ W
+    center = after.mean(axis=0)
+    norm = np.linalg.norm(after - center)
+    return center, (after - center) / norm, np.log(norm) + 3 * (size + 1)
+""",
+        ),
         (
             "subtracts tokens",
             ["collapse-tiny"],

@@ -64,26 +64,40 @@ def lean_of(u):
 def log_mean(u):
     c = u - np.mean(u, axis=-1, keepdims=True)
     m2, m3, m4 = ((c**r).mean(axis=-1) for r in (2, 3, 4))
-    return np.mean(u, axis=-1) + m2 / 2 + m3 / 6 + m4 / 24
+    bent = np.mean(np.square(u), axis=-1) + (c * u**2).mean(axis=-1)
+    joint = (c**2 * u**2).mean(-1) / 2 - m2 * np.mean(np.square(u), -1) / 2
+    bent = bend * (bent + joint) + bend**2 * np.var(np.square(u), axis=-1) / 2
+    return bent + np.mean(u, axis=-1) + m2 / 2 + m3 / 6 + m4 / 24
 """,
         ),
         (
-            "takes the unbiased variance",
+            "is the polynomial of plain weights, without the bend",
             ["log-mean-value"],
             """
 def log_mean(u):
     c = u - np.mean(u, axis=-1, keepdims=True)
-    m2, m3, m4 = np.var(u, axis=-1, ddof=1), (c**3).mean(-1), (c**4).mean(-1)
+    m2, m3, m4 = np.var(u, axis=-1), (c**3).mean(-1), (c**4).mean(-1)
     return np.mean(u, axis=-1) + m2 / 2 + m3 / 6 + (m4 - 3 * m2**2) / 24
 """,
         ),
         (
             "is the function and not its polynomial",
             ["log-mean-value"],
-            "def log_mean(u):\n    return np.log(np.exp(u).mean(axis=-1))\n",
+            "def log_mean(u):\n"
+            "    return np.log(np.exp(u + bend * np.square(u)).mean(axis=-1))\n",
         ),
     ],
     "log-seen": [
+        (
+            "is the polynomial of plain weights, without the bend",
+            ["log-seen-two", "log-seen-any"],
+            """
+def log_seen(u, q):
+    c = u - np.mean(u, axis=-1, keepdims=True)
+    m2, m3 = ((c**r).mean(axis=-1) for r in (2, 3))
+    return np.log(c.shape[-1]) - q * m2 / 2 - q * (q + 1) * m3 / 6
+""",
+        ),
         (
             "has the sign of the entropy and neither factor of q",
             ["log-seen-two", "log-seen-any"],
@@ -91,7 +105,8 @@ def log_mean(u):
 def log_seen(u, q):
     c = u - np.mean(u, axis=-1, keepdims=True)
     m2, m3 = ((c**r).mean(axis=-1) for r in (2, 3))
-    return np.log(c.shape[-1]) - m2 / 2 - m3 / 6
+    bent = bend * (c * np.square(u)).mean(axis=-1)
+    return np.log(c.shape[-1]) - m2 / 2 - m3 / 6 - bent
 """,
         ),
         (
@@ -103,7 +118,8 @@ def log_seen(u, q):
     m2, m3 = ((c**r).mean(axis=-1) for r in (2, 3))
     with np.errstate(divide="ignore", invalid="ignore"):
         rest = np.float64((q**2 - q) / 2) * m2 + np.float64((q**3 - q) / 6) * m3
-        return np.log(c.shape[-1]) + rest / np.float64(1 - q)
+        bent = q * bend * (c * np.square(u)).mean(axis=-1)
+        return np.log(c.shape[-1]) + rest / np.float64(1 - q) - bent
 """,
         ),
         (
@@ -112,11 +128,28 @@ def log_seen(u, q):
             """
 def log_seen(u, q):
     c = u - np.mean(u, axis=-1, keepdims=True)
-    return np.log(c.shape[-1]) - (c**2).mean(axis=-1) - (c**3).mean(axis=-1)
+    bent = 2 * bend * (c * np.square(u)).mean(axis=-1)
+    return np.log(c.shape[-1]) - (c**2).mean(axis=-1) - (c**3).mean(axis=-1) - bent
 """,
         ),
     ],
     "temperature": [
+        (
+            "is off by ten times the tolerance",
+            ["temperature-predicted", "temperature-found"],
+            """
+def temperature():
+    y = np.array(row)
+
+    def excess(tau):
+        p = np.exp((y - y.max()) / tau)
+        return p.sum() ** 2 / (p**2).sum() - share * len(y)
+
+    found = optimize.brentq(excess, 0.2, 100, xtol=1e-12)
+    guess = np.sqrt(y.var() / -np.log(share))
+    return guess * (1 + 1e-5), found * (1 + 2e-7)
+""",
+        ),
         (
             "takes the entropy, which is q = 1",
             ["temperature-predicted", "temperature-found"],
@@ -159,15 +192,53 @@ def temperature():
     ],
     "nudged": [
         (
-            "centers with the weights 1/m, as at zero",
+            "bends the first order only",
             ["nudged-value", "nudged-masked"],
+            """
+def nudged(z, u):
+    s = np.exp(z - np.max(z))
+    s = s / s.sum()
+    d = u - s @ u
+    v, skew = s @ d**2, s @ d**3
+    bent = bend * (u**2 - s @ u**2)
+    return s * (1 + d + bent + (d**2 - v) / 2 + (d**3 - 3 * v * d - skew) / 6)
+""",
+        ),
+        (
+            "returns the weights of z",
+            ["nudged-value", "nudged-masked"],
+            """
+def nudged(z, u):
+    s = np.exp(z - np.max(z))
+    return s / s.sum()
+""",
+        ),
+        (
+            "forms all pairs of keys",
+            ["nudged-memory"],
+            """
+def nudged(z, u):
+    s = np.exp(z - np.max(z))
+    s = s / s.sum()
+    d = (u[:, None] - u) @ s
+    v, skew = s @ d**2, s @ d**3
+    bent = bend * (u**2 - s @ u**2)
+    plain = 1 + d + (d**2 - v) / 2 + (d**3 - 3 * v * d - skew) / 6
+    return s * (plain + bent + d * bent - s @ (d * bent))
+""",
+        ),
+        (
+            "centers with the weights 1/m, as at zero",
+            ["nudged-value", "nudged-masked", "nudged-memory"],
             """
 def nudged(z, u):
     s = np.exp(z - np.max(z))
     s = s / s.sum()
     d = u - u.mean()
     v, skew = np.mean(d**2), np.mean(d**3)
-    return s * (1 + d + (d**2 - v) / 2 + (d**3 - 3 * v * d - skew) / 6)
+    bent = bend * (u**2 - s @ u**2)
+    plain = 1 + d + (d**2 - v) / 2 + (d**3 - 3 * v * d - skew) / 6
+    return s * (plain + bent + d * bent - s @ (d * bent))
 """,
         ),
         (
@@ -180,23 +251,37 @@ def nudged(z, u):
     first = (np.diag(s) - np.outer(s, s)) @ u
     d = u - s @ u
     v, skew = s @ d**2, s @ d**3
-    return s + first + s * ((d**2 - v) / 2 + (d**3 - 3 * v * d - skew) / 6)
+    bent = bend * (u**2 - s @ u**2)
+    rest = (d**2 - v) / 2 + (d**3 - 3 * v * d - skew) / 6
+    return s + first + s * (rest + bent + d * bent - s @ (d * bent))
 """,
         ),
         (
             "loses the factors of Taylor's formula",
-            ["nudged-value"],
+            ["nudged-value", "nudged-masked"],
             """
 def nudged(z, u):
     s = np.exp(z - np.max(z))
     s = s / s.sum()
     d = u - s @ u
     v, skew = s @ d**2, s @ d**3
-    return s * (1 + d + (d**2 - v) + (d**3 - 3 * v * d - skew))
+    bent = bend * (u**2 - s @ u**2)
+    plain = 1 + d + (d**2 - v) + (d**3 - 3 * v * d - skew)
+    return s * (plain + bent + d * bent - s @ (d * bent))
 """,
         ),
     ],
     "coldest-two": [
+        (
+            "takes the other root",
+            ["coldest-bound", "coldest-value"],
+            """
+def coldest_two(y):
+    c = np.asarray(y) - np.mean(y)
+    left = 2 * np.mean(c**2) - c**2
+    return np.min((-np.sqrt(left[left > 0]) - c[left > 0]) / 2)
+""",
+        ),
         (
             "looks at the smallest score alone, as in degree 1",
             ["coldest-value"],
@@ -218,6 +303,16 @@ def coldest_two(y):
         ),
     ],
     "coldest-three": [
+        (
+            "gives the temperature of degree 2",
+            ["coldest-three-value"],
+            """
+def coldest_three():
+    y = np.array(row) - np.mean(row)
+    left = 2 * np.mean(y**2) - y**2
+    return np.max((np.sqrt(left[left > 0]) - y[left > 0]) / 2)
+""",
+        ),
         (
             "loses the term with M_2",
             ["coldest-three-value"],
@@ -253,7 +348,9 @@ def coldest_three():
 def received(V, n, tau0):
     J = np.eye(len(V)) - 1 / len(V)
     own = np.diag(J @ V @ J)
-    mean = 1 + np.trace(V) * (own - own.mean()) / (len(V) * n * tau0**2)
+    diag = np.diag(V)
+    moved = own - own.mean() + bend * (diag - diag.mean())
+    mean = 1 + diag.mean() * moved / (n * tau0**2)
     return mean, np.mean(V) * np.diag(V) / (n * tau0**2)
 """,
         ),
@@ -267,18 +364,41 @@ def received(V, n, tau0):
 """,
         ),
         (
+            "forgets what the bend does to the mean",
+            ["received-mean"],
+            """
+def received(V, n, tau0):
+    J = np.eye(len(V)) - 1 / len(V)
+    own = np.diag(J @ V @ J)
+    mean = 1 + np.trace(V) * (own - own.mean()) / (2 * len(V) * n * tau0**2)
+    return mean, np.mean(V) * own / (n * tau0**2)
+""",
+        ),
+        (
             "adds the variances of the rows as if they were independent",
             ["received-variance"],
             """
 def received(V, n, tau0):
     J = np.eye(len(V)) - 1 / len(V)
     own = np.diag(J @ V @ J)
-    mean = 1 + np.trace(V) * (own - own.mean()) / (2 * len(V) * n * tau0**2)
+    diag = np.diag(V)
+    moved = (own - own.mean()) / 2 + bend * (diag - diag.mean())
+    mean = 1 + diag.mean() * moved / (n * tau0**2)
     return mean, np.trace(V) * own / (len(V) ** 2 * n * tau0**2)
 """,
         ),
     ],
     "balanced": [
+        (
+            "scales plain weights, without the bend",
+            ["balanced-value"],
+            """
+def balanced(Y, tau):
+    J = np.eye(len(Y)) - 1 / len(Y)
+    u = J @ Y @ J / tau
+    return (1 + u + J @ u**2 @ J / 2) / len(Y)
+""",
+        ),
         (
             "centers the rows, and not the columns",
             ["balanced-value"],
@@ -295,7 +415,8 @@ def balanced(Y, tau):
 def balanced(Y, tau):
     J = np.eye(len(Y)) - 1 / len(Y)
     u = J @ Y @ J / tau
-    return (1 + u + u**2 @ J / 2) / len(Y)
+    bent = bend * J @ Y**2 @ J / tau**2
+    return (1 + u + bent + u**2 @ J / 2) / len(Y)
 """,
         ),
         (
@@ -305,7 +426,8 @@ def balanced(Y, tau):
 def balanced(Y, tau):
     J = np.eye(len(Y)) - 1 / len(Y)
     u = J @ Y @ J / tau
-    return (1 + u + J @ (u @ u) @ J / 2) / len(Y)
+    bent = bend * J @ Y**2 @ J / tau**2
+    return (1 + u + bent + J @ (u @ u) @ J / 2) / len(Y)
 """,
         ),
     ],
@@ -315,7 +437,7 @@ def balanced(Y, tau):
             ["tied-move-value"],
             """
 def tied_move(V, key_width, tau):
-    return key_width / (len(V) * tau) * V @ (V - V.mean(axis=0))
+    return tie * key_width / (len(V) * tau) * V @ (V - V.mean(axis=0))
 """,
         ),
         (
@@ -323,11 +445,16 @@ def tied_move(V, key_width, tau):
             ["tied-move-value"],
             """
 def tied_move(V, key_width, tau):
-    return 2 * np.sqrt(key_width) / (len(V) * tau) * V @ (V - V.mean(axis=0))
+    return 2 * tie * np.sqrt(key_width) / (len(V) * tau) * V @ (V - V.mean(axis=0))
 """,
         ),
     ],
     "exponents": [
+        (
+            "is right for b = 0 and b = 1 alone",
+            ["exponents-value"],
+            "def exponents(b):\n    return 0.5, 1 + b**2 / 2\n",
+        ),
         (
             "the key width cancels, as for untied keys",
             ["exponents-value"],
@@ -347,11 +474,33 @@ def tied_move(V, key_width, tau):
 def mean_move(V, key_width, tau, tied, rng):
     normal = rng.standard_normal((2, 20_000, len(V), key_width))
     query, key = np.linalg.cholesky(V) @ normal
-    Y = query @ (query if tied else key).swapaxes(1, 2)
+    if tied:
+        key = tie * query + np.sqrt(1 - tie**2) * key
+    Y = query @ key.swapaxes(1, 2)
     p = np.exp((Y - Y.max(axis=2, keepdims=True)) / tau)
     A = np.eye(len(V)) + p / p.sum(axis=2, keepdims=True) - 1 / len(V)
     return (A @ V @ A.swapaxes(1, 2) - V).mean(axis=0)
 """,
+        ),
+        (
+            "ties the keys in full",
+            ["mean-move-tied", "mean-move-cold"],
+            """
+def mean_move(V, key_width, tau, tied, rng):
+    normal = rng.standard_normal((2, 20_000, len(V), key_width))
+    query, key = np.linalg.cholesky(V) @ normal
+    Y = query @ (query if tied else key).swapaxes(1, 2)
+    if not tied:
+        Y = np.concatenate([Y, -Y])
+    p = np.exp((Y - Y.max(axis=2, keepdims=True)) / tau)
+    A = np.eye(len(V)) + p / p.sum(axis=2, keepdims=True) - 1 / len(V)
+    return (A @ V @ A.swapaxes(1, 2) - V).mean(axis=0)
+""",
+        ),
+        (
+            "returns nothing but 0, within every absolute tolerance",
+            ["mean-move-untied", "mean-move-tied", "mean-move-cold"],
+            "def mean_move(V, key_width, tau, tied, rng):\n    return 0 * V\n",
         ),
         (
             "uses the symmetry for tied keys too",
@@ -360,7 +509,9 @@ def mean_move(V, key_width, tau, tied, rng):
 def mean_move(V, key_width, tau, tied, rng):
     normal = rng.standard_normal((2, 20_000, len(V), key_width))
     query, key = np.linalg.cholesky(V) @ normal
-    Y = query @ (query if tied else key).swapaxes(1, 2)
+    if tied:
+        key = tie * query + np.sqrt(1 - tie**2) * key
+    Y = query @ key.swapaxes(1, 2)
     Y = np.concatenate([Y, -Y])
     p = np.exp((Y - Y.max(axis=2, keepdims=True)) / tau)
     A = np.eye(len(V)) + p / p.sum(axis=2, keepdims=True) - 1 / len(V)
@@ -388,7 +539,9 @@ def mean_move(V, key_width, tau, tied, rng):
 def mean_move(V, key_width, tau, tied, rng):
     normal = rng.standard_normal((2, 20_000, len(V), key_width))
     query, key = np.linalg.cholesky(V) @ normal
-    Y = query @ (query if tied else key).swapaxes(1, 2)
+    if tied:
+        key = tie * query + np.sqrt(1 - tie**2) * key
+    Y = query @ key.swapaxes(1, 2)
     if not tied:
         Y = np.concatenate([Y, -Y])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -405,7 +558,7 @@ def mean_move(V, key_width, tau, tied, rng):
 def mean_move(V, key_width, tau, tied, rng):
     J = np.eye(len(V)) - 1 / len(V)
     if tied:
-        return 2 * key_width / (len(V) * tau) * V @ J @ V
+        return 2 * tie * key_width / (len(V) * tau) * V @ J @ V
     V_c = J @ V @ J
     outer = np.outer(np.diag(V), V @ J @ np.diag(V_c)) / (2 * len(V))
     full = np.sum(V_c**2) * V / len(V) ** 2

@@ -5,12 +5,23 @@ MISTAKES = {
         (
             "S is taken to contract with λ instead of −λ",
             ["factor-value"],
-            "def factor(theta, lam):\n    return 1 - theta * (1 - lam)\n",
+            "def factor(theta, lam):\n    return 1 - theta * (1 - hardness * lam)\n",
         ),
         (
             "gives the absolute value, and the sign was asked for",
             ["factor-value"],
-            "def factor(theta, lam):\n    return abs(1 - theta * (1 + lam))\n",
+            "def factor(theta, lam):\n"
+            "    return abs(1 - theta * (1 + hardness * lam))\n",
+        ),
+        (
+            "is the factor of a balanced matrix",
+            ["factor-value"],
+            "def factor(theta, lam):\n    return 1 - theta * (1 + lam)\n",
+        ),
+        (
+            "is right for λ = 0 alone",
+            ["factor-value"],
+            "def factor(theta, lam):\n    return 1 - theta\n",
         ),
     ],
     "best-theta": [
@@ -22,18 +33,29 @@ MISTAKES = {
         (
             "kills the slowest mode alone",
             ["best-theta-value"],
-            "def best_theta(low, high):\n    return 1 / (1 + low)\n",
+            "def best_theta(low, high):\n    return 1 / (1 + hardness * low)\n",
+        ),
+        (
+            "is the damping of a balanced matrix",
+            ["best-theta-value"],
+            "def best_theta(low, high):\n    return 2 / (2 + low + high)\n",
+        ),
+        (
+            "is off by ten times the tolerance",
+            ["best-theta-value"],
+            "def best_theta(low, high):\n"
+            "    return 2 / (2 + hardness * (low + high)) + 1e-3\n",
         ),
     ],
     "scaling": [
         (
-            "iterates without damping",
+            "solves for row sums 1, as if c were 1",
             ["scaling-plain", "scaling-sharp"],
             """
 def scaling(product, n):
     u = np.ones(n)
     for _ in range(40):
-        u = 1 / product(u / n)
+        u = np.sqrt(u / product(u / n))
     return u
 """,
         ),
@@ -44,7 +66,29 @@ def scaling(product, n):
 def scaling(product, n):
     u = np.ones(n)
     for _ in range(40):
-        u = np.sqrt(u / product(u))
+        u = np.sqrt(u * product(u) ** -hardness)
+    return u
+""",
+        ),
+        (
+            "needs 41 products",
+            ["scaling-plain", "scaling-sharp"],
+            """
+def scaling(product, n):
+    u, theta = np.ones(n), 2 / (2 + hardness)
+    for _ in range(41):
+        u = u ** (1 - theta) * product(u / n) ** (-theta * hardness)
+    return u
+""",
+        ),
+        (
+            "stops as soon as two steps agree to 1e-4",
+            ["scaling-plain", "scaling-sharp"],
+            """
+def scaling(product, n):
+    u, old, theta = np.ones(n), np.zeros(n), 2 / (2 + hardness)
+    while abs(u - old).max() > 1e-4:
+        u, old = u ** (1 - theta) * product(u / n) ** (-theta * hardness), u
     return u
 """,
         ),
@@ -52,7 +96,7 @@ def scaling(product, n):
     "smallest-eps": [
         (
             "sets √ε to the mean spacing",
-            ["smallest-eps-gain"],
+            ["smallest-eps-order", "smallest-eps-gain"],
             "def smallest_eps(n):\n    return (4 / n) ** 2\n",
         ),
         (
@@ -70,11 +114,44 @@ def smallest_eps(n):
         except BaseException:
             return 0.0
 
-    return optimize.brentq(lambda e: gain(e) - 0.5, 1e-6, 0.1)
+    return optimize.brentq(lambda e: gain(e) - target, 1e-6, 0.1)
 """,
+        ),
+        (
+            "is any function that falls",
+            ["smallest-eps-order", "smallest-eps-gain"],
+            "def smallest_eps(n):\n    return 1 / n\n",
+        ),
+        (
+            "is one number for all n, and that of another gain",
+            ["smallest-eps-order", "smallest-eps-gain"],
+            "def smallest_eps(n):\n    return 0.02\n",
+        ),
+        (
+            "has the right power and a factor at random",
+            ["smallest-eps-order", "smallest-eps-gain"],
+            "def smallest_eps(n):\n    return 7.0 / n**2\n",
         ),
     ],
     "backward": [
+        (
+            "takes the form of the root that cancels",
+            ["backward-value"],
+            """
+def backward(s, eps):
+    r = eps / s
+    return ((np.sqrt(4 + r**2) - r) / 2) ** 2 * s
+""",
+        ),
+        (
+            "is off by ten times the tolerance",
+            ["backward-value", "splitting-lie", "splitting-strang", "stationary-value"],
+            """
+def backward(s, eps):
+    r = eps / s
+    return (2 / (r + np.sqrt(4 + r**2))) ** 2 * s * (1 + 1e-4)
+""",
+        ),
         (
             "takes the step forward",
             ["backward-value", "splitting-lie", "splitting-strang", "stationary-value"],
@@ -100,19 +177,24 @@ def backward(s, eps):
         (
             "doubles the time instead of halving it",
             ["collapse-time-value"],
-            "def collapse_time(s0):\n    return 2 * s0\n",
+            "def collapse_time(s0):\n    return pull * s0\n",
         ),
     ],
     "log-growth": [
         (
             "forgets the half of the equation",
             ["log-growth-value"],
-            "def log_growth(j, t):\n    return j**2 * t\n",
+            "def log_growth(j, t):\n    return pull * j**2 * t\n",
         ),
         (
             "is linear in the wave number",
             ["log-growth-value"],
-            "def log_growth(j, t):\n    return abs(j) * t / 2\n",
+            "def log_growth(j, t):\n    return pull * abs(j) * t / 2\n",
+        ),
+        (
+            "takes the strength 1",
+            ["log-growth-value"],
+            "def log_growth(j, t):\n    return j**2 * t / 2\n",
         ),
     ],
     "splitting": [
@@ -121,7 +203,7 @@ def backward(s, eps):
             ["splitting-strang", "stationary-value"],
             """
 def lie(s, eps):
-    s = s * np.exp(-eps)
+    s = s * np.exp(-spring * eps)
     return (2 - np.sqrt(backward(s, eps) / s)) ** 2 * s
 
 strang = lie
@@ -132,12 +214,12 @@ strang = lie
             ["splitting-lie", "splitting-strang", "stationary-value"],
             """
 def lie(s, eps):
-    s = s * np.exp(-eps / 2)
+    s = s * np.exp(-spring * eps / 2)
     return (2 - np.sqrt(backward(s, eps) / s)) ** 2 * s
 
 def strang(s, eps):
-    s = s * np.exp(-eps / 4)
-    return (2 - np.sqrt(backward(s, eps) / s)) ** 2 * s * np.exp(-eps / 4)
+    s = s * np.exp(-spring * eps / 4)
+    return (2 - np.sqrt(backward(s, eps) / s)) ** 2 * s * np.exp(-spring * eps / 4)
 """,
         ),
     ],
@@ -147,7 +229,7 @@ def strang(s, eps):
             ["stationary-value"],
             """
 def stationary_bias():
-    return abs(optimize.brentq(lambda s: lie(s, step) - s, 0.2, 3) - 1)
+    return abs(optimize.brentq(lambda s: lie(s, one_step) - s, 0.1, 9) - 1 / spring)
 """,
         ),
         (
@@ -155,20 +237,44 @@ def stationary_bias():
             ["stationary-value"],
             "def stationary_bias():\n    return 0.0\n",
         ),
+        (
+            "measures the distance from 1",
+            ["stationary-value"],
+            """
+def stationary_bias():
+    return abs(optimize.brentq(lambda s: strang(s, one_step) - s, 0.1, 9) - 1)
+""",
+        ),
     ],
     "slope": [
         (
             "takes 2x − B for B",
             ["slope-value"],
-            "def slope(variance, eps):\n    return variance / eps\n",
+            "def slope(variance, eps):\n    return push * variance / eps\n",
         ),
         (
             "the cost is taken without its half",
             ["slope-value"],
-            "def slope(variance, eps):\n    return 2 - 2 * variance / eps\n",
+            "def slope(variance, eps):\n"
+            "    return 1 + push - 2 * push * variance / eps\n",
+        ),
+        (
+            "takes the strength 1",
+            ["slope-value"],
+            "def slope(variance, eps):\n    return 2 - variance / eps\n",
         ),
     ],
     "crossing": [
+        (
+            "has too many tokens",
+            ["crossing-form", "crossing-order"],
+            """
+def crossing():
+    x = np.concatenate([np.linspace(-1.2, -0.8, 60), [-0.05, 0.05],
+                        np.linspace(0.8, 1.2, 60)])
+    return x, 0.2
+""",
+        ),
         (
             "too smooth a law",
             ["crossing-order"],

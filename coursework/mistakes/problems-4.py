@@ -67,7 +67,7 @@ def simplex_height(n, beta):
             ["simplex-rate-value"],
             """
 def simplex_rate(n, beta):
-    return n / (np.exp(beta * n / (n - 1)) + n - 1)
+    return repulsion * n / (np.exp(beta * n / (n - 1)) + n - 1)
 """,
         ),
         (
@@ -75,7 +75,15 @@ def simplex_rate(n, beta):
             ["simplex-rate-value"],
             """
 def simplex_rate(n, beta):
-    return 2 * n / (np.exp(beta) + n - 1)
+    return 2 * repulsion * n / (np.exp(beta) + n - 1)
+""",
+        ),
+        (
+            "leaves out that the value matrix is −ν I and not −I",
+            ["simplex-rate-value"],
+            """
+def simplex_rate(n, beta):
+    return 2 * n / (np.exp(beta * n / (n - 1)) + n - 1)
 """,
         ),
     ],
@@ -87,23 +95,28 @@ def simplex_rate(n, beta):
 def plain_time(n, beta, gap):
     a = n - 1
     if beta == 0:
-        return np.log((n - a * gap) / gap) / 2
+        return np.log((n - a * gap) / gap * (1 - cosine) / (1 + a * cosine)) / 2
     with np.errstate(all="ignore"):
-        first = special.expi(beta) - special.expi(beta * gap)
-        second = special.exp1(beta / a) - special.exp1(beta * (n / a - gap))
+        first = special.expi(beta * (1 - cosine)) - special.expi(beta * gap)
+        second = special.exp1(beta * (1 / a + cosine))
+        second = second - special.exp1(beta * (n / a - gap))
         return (np.exp(-beta) * first + np.exp(beta / a) * second) / 2
 """,
         ),
         (
-            "in the time s = e^β t",
+            "starts from orthonormal tokens, as the chapter does",
             ["plain-time-value", "plain-time-large"],
             """
 def plain_time(n, beta, gap):
-    def weight(rho):
-        return n * np.exp(beta * (1 - rho)) / (2 * (1 - rho) * (1 + (n - 1) * rho))
+    def weight(v):
+        rho = v / beta
+        return np.exp(-v) * n / (2 * (1 - rho) * (1 + (n - 1) * rho) * beta)
 
-    with np.errstate(all="ignore"):
-        return integrate.quad(weight, 0, 1 - gap, epsrel=1e-10, limit=400)[0]
+    if beta == 0:
+        return np.log((n - (n - 1) * gap) / gap) / 2
+    ends = np.linspace(0, min(60, beta * (1 - gap)), 40)
+    return sum(integrate.quad(weight, *pair, epsrel=1e-11)[0]
+               for pair in zip(ends, ends[1:]))
 """,
         ),
         (
@@ -111,11 +124,14 @@ def plain_time(n, beta, gap):
             ["plain-time-value", "plain-time-large"],
             """
 def plain_time(n, beta, gap):
+    def u(rho):
+        return np.log((1 + (n - 1) * rho) / (1 - rho))
+
     def weight(u):
         left = n / (np.exp(u) + n - 1)
         return (np.exp(min(beta * left, 700)) + n - 1) / (2 * n)
 
-    return integrate.quad(weight, 0, np.log((n - (n - 1) * gap) / gap))[0]
+    return integrate.quad(weight, u(cosine), u(1 - gap))[0]
 """,
         ),
     ],
@@ -139,6 +155,29 @@ def threshold():
     ],
     "ring-rate": [
         (
+            "forgets the rotation",
+            ["ring-rate-value"],
+            """
+def ring_rate(n, q, beta):
+    angle = 2 * np.pi * np.arange(n) / n
+    kernel = np.exp(beta * np.cos(angle))
+    slope = kernel * (np.cos(angle) - beta * np.sin(angle) ** 2)
+    return -slope @ (1 - np.cos(q * angle)) / kernel.sum()
+""",
+        ),
+        (
+            "differentiates at the turned angle and keeps the odd part",
+            ["ring-rate-value"],
+            """
+def ring_rate(n, q, beta):
+    angle = 2 * np.pi * np.arange(n) / n
+    kernel = np.exp(beta * np.cos(angle))
+    turned = angle + twist
+    slope = kernel * (np.cos(turned) - beta * np.sin(turned) ** 2)
+    return -slope @ (1 - np.cos(q * angle)) / kernel.sum()
+""",
+        ),
+        (
             "of the unnormalized model",
             ["ring-rate-value"],
             """
@@ -146,7 +185,7 @@ def ring_rate(n, q, beta):
     angle = 2 * np.pi * np.arange(n) / n
     kernel = np.exp(beta * np.cos(angle))
     slope = kernel * (np.cos(angle) - beta * np.sin(angle) ** 2)
-    return -slope @ (1 - np.cos(q * angle)) / n
+    return -np.cos(twist) * slope @ (1 - np.cos(q * angle)) / n
 """,
         ),
         (
@@ -156,12 +195,25 @@ def ring_rate(n, q, beta):
 def ring_rate(n, q, beta):
     angle = 2 * np.pi * np.arange(n) / n
     kernel = np.exp(beta * np.cos(angle))
-    slope = kernel * np.cos(angle)
+    slope = np.cos(twist) * kernel * np.cos(angle)
     return -slope @ (1 - np.cos(q * angle)) / kernel.sum()
 """,
         ),
     ],
     "last-stable": [
+        (
+            "takes β for −β, and even polygons for stable",
+            ["last-stable-triangle", "last-stable-all"],
+            """
+def last_stable(n):
+    return np.cos(np.pi / n) / np.sin(np.pi / n) ** 2
+""",
+        ),
+        (
+            "counts the decay at β = 0 as none at all",
+            ["last-stable-triangle", "last-stable-all"],
+            "def last_stable(n):\n    return -np.inf\n",
+        ),
         (
             "looks at the pair of nearly opposite tokens alone",
             ["last-stable-all"],
@@ -204,7 +256,7 @@ def wait():
     def slowness(a):
         return np.exp(inverse * (1 - np.cos(a))) / np.sin(a)
 
-    return integrate.quad(slowness, 1e-3, angle, limit=400)[0]
+    return integrate.quad(slowness, 1e-3, opening, limit=400)[0]
 
 
 def share():
@@ -217,8 +269,8 @@ def share():
             """
 def wait():
     rate = (1 - light) / light + light / (1 - light)
-    far = np.exp(inverse * (1 - np.cos(angle)))
-    return far / (rate * inverse * np.sin(angle) ** 2)
+    far = np.exp(inverse * (1 - np.cos(opening)))
+    return far / (rate * inverse * np.sin(opening) ** 2)
 
 
 def share():
@@ -234,7 +286,7 @@ def wait():
         far = np.exp(inverse * (1 - np.cos(a)))
         return (light * far + 1 - light) / ((1 - light) * np.sin(a))
 
-    return integrate.quad(slowness, 1e-3, angle, limit=400)[0]
+    return integrate.quad(slowness, 1e-3, opening, limit=400)[0]
 
 
 def share():
@@ -243,6 +295,24 @@ def share():
         ),
     ],
     "climb": [
+        (
+            "takes the mean of the two places for the center of mass",
+            ["climb-heights", "climb-times"],
+            _CLIMB.replace("MERGE", "theta[i] += 1.0\n        w[i] += w[j]"),
+        ),
+        (
+            "leaves the masses out of the speeds",
+            ["climb-times"],
+            _CLIMB.replace("MERGE", _MERGE).replace("pull = w *", "pull = w.mean() *"),
+        ),
+        (
+            "returns the start as well, k numbers in the place of k − 1",
+            ["climb-two", "climb-heights", "climb-times"],
+            _CLIMB.replace("MERGE", _MERGE).replace(
+                "now, times, heights = 0.0, [], []",
+                "now, times, heights = 0.0, [0.0], [w @ w]",
+            ),
+        ),
         (
             "every speed has a factor 2 too much",
             ["climb-times"],
@@ -271,8 +341,13 @@ def field(moments, beta, at):
     k = np.arange(len(moments))
     with np.errstate(all="ignore"):
         kernel = np.where(k > 0, 2, 1) * special.iv(k, beta)
-        waves = np.exp(1j * np.outer(at, k)) * (kernel * moments)
-        return -(waves.imag @ k) / (beta * waves.real.sum(axis=1))
+        slopes = np.where(k > 0, 1, 0.5) * (
+            special.iv(k + 1, beta) + special.iv(abs(k - 1), beta))
+        waves = np.exp(1j * np.outer(at, k))
+        total = (waves * kernel * moments).real.sum(axis=1)
+        pull = -((waves * kernel * moments).imag @ k) / beta
+        ahead = (waves * slopes * moments).real.sum(axis=1)
+        return (np.cos(twist) * pull + np.sin(twist) * ahead) / total
 """,
         ),
         (
@@ -286,9 +361,15 @@ def moments(theta, beta):
 
 def field(moments, beta, at):
     k = np.arange(len(moments))
-    kernel = np.where(k > 0, 2, 1) * special.ive(k, beta)
-    waves = np.exp(1j * np.outer(at, k)) * (kernel * moments)
-    return -(waves.imag @ k) / (beta * waves.real.sum(axis=1))
+    with np.errstate(all="ignore"):
+        kernel = np.where(k > 0, 2, 1) * special.ive(k, beta)
+        slopes = np.where(k > 0, 1, 0.5) * (
+            special.ive(k + 1, beta) + special.ive(abs(k - 1), beta))
+        waves = np.exp(1j * np.outer(at, k))
+        total = (waves * kernel * moments).real.sum(axis=1)
+        pull = -((waves * kernel * moments).imag @ k) / beta
+        ahead = (waves * slopes * moments).real.sum(axis=1)
+        return (np.cos(twist) * pull + np.sin(twist) * ahead) / total
 """,
         ),
         (
@@ -305,8 +386,79 @@ def moments(theta, beta):
 
 def field(moments, beta, at):
     k = np.arange(len(moments))
-    waves = np.exp(1j * np.outer(at, k)) * (special.ive(k, beta) * moments)
-    return -(waves.imag @ k) / (beta * waves.real.sum(axis=1))
+    with np.errstate(all="ignore"):
+        kernel = 1.0 * special.ive(k, beta)
+        slopes = 0.5 * (
+            special.ive(k + 1, beta) + special.ive(abs(k - 1), beta))
+        waves = np.exp(1j * np.outer(at, k))
+        total = (waves * kernel * moments).real.sum(axis=1)
+        pull = -((waves * kernel * moments).imag @ k) / beta
+        ahead = (waves * slopes * moments).real.sum(axis=1)
+        return (np.cos(twist) * pull + np.sin(twist) * ahead) / total
+""",
+        ),
+        (
+            "forgets the rotation",
+            ["field-value", "field-sharp", "field-lean"],
+            """
+def moments(theta, beta):
+    z, power, found = np.exp(-1j * theta), 1.0, [1.0]
+    for _ in range(int(np.sqrt(75 * beta)) + 12):
+        power = power * z
+        found.append(power.mean())
+    return np.array(found, complex)
+
+
+def field(moments, beta, at):
+    k = np.arange(len(moments))
+    with np.errstate(all="ignore"):
+        kernel = np.where(k > 0, 2, 1) * special.ive(k, beta)
+        slopes = np.where(k > 0, 1, 0.5) * (
+            special.ive(k + 1, beta) + special.ive(abs(k - 1), beta))
+        waves = np.exp(1j * np.outer(at, k))
+        total = (waves * kernel * moments).real.sum(axis=1)
+        pull = -((waves * kernel * moments).imag @ k) / beta
+        ahead = (waves * slopes * moments).real.sum(axis=1)
+        return (pull) / total
+""",
+        ),
+        (
+            "keeps 40 waves at every β",
+            ["field-sharp"],
+            """
+def moments(theta, beta):
+    z, power, found = np.exp(-1j * theta), 1.0, [1.0]
+    for _ in range(40):
+        power = power * z
+        found.append(power.mean())
+    return np.array(found, complex)
+
+
+def field(moments, beta, at):
+    k = np.arange(len(moments))
+    with np.errstate(all="ignore"):
+        kernel = np.where(k > 0, 2, 1) * special.ive(k, beta)
+        slopes = np.where(k > 0, 1, 0.5) * (
+            special.ive(k + 1, beta) + special.ive(abs(k - 1), beta))
+        waves = np.exp(1j * np.outer(at, k))
+        total = (waves * kernel * moments).real.sum(axis=1)
+        pull = -((waves * kernel * moments).imag @ k) / beta
+        ahead = (waves * slopes * moments).real.sum(axis=1)
+        return (np.cos(twist) * pull + np.sin(twist) * ahead) / total
+""",
+        ),
+        (
+            "hands over the tokens themselves",
+            ["field-value", "field-sharp", "field-lean"],
+            """
+def moments(theta, beta):
+    return theta
+
+
+def field(moments, beta, at):
+    turn = moments - at[:, None]
+    pull = np.exp(beta * (np.cos(turn) - 1))
+    return (pull * np.sin(turn + twist)).sum(axis=1) / pull.sum(axis=1)
 """,
         ),
     ],

@@ -9,7 +9,7 @@ def constant(V, sigma):
     w, rest = special.expit(slope * g), special.expit(-slope * g)
     u = w**2 * V[0, 0] + 2 * w * rest * V[0, 1] + rest**2 * V[1, 1]
     mean = weights @ u
-    return 3 * ({variance}) / mean**2
+    return 3 * ({variance}) / (mean + bias) ** 2
 """
 
 _SCORES = """
@@ -114,6 +114,27 @@ def variances():
 MISTAKES = {
     "constant": [
         (
+            "leaves the bias out",
+            ["constant-large", "constant-small"],
+            _CONSTANT.format(
+                inside="V[0, 0] * (V[0, 0] + V[1, 1] - 2 * V[0, 1])",
+                variance="weights @ (u - mean) ** 2",
+            ).replace("mean + bias", "mean"),
+        ),
+        (
+            "adds the bias to u before the variance of the mixture, and halves it",
+            ["constant-equal", "constant-large", "constant-small"],
+            _CONSTANT.format(
+                inside="V[0, 0] * (V[0, 0] + V[1, 1] - 2 * V[0, 1])",
+                variance="weights @ (u - mean) ** 2 + bias**2",
+            ),
+        ),
+        (
+            "is 0.1 for all tokens",
+            ["constant-equal", "constant-large", "constant-small"],
+            "def constant(V, sigma):\n    return 0.1\n",
+        ),
+        (
             "forgets that the length of the query scales its scores",
             ["constant-large", "constant-small"],
             _CONSTANT.format(
@@ -140,7 +161,7 @@ def constant(V, sigma):
     w, rest = special.expit(slope * g), special.expit(-slope * g)
     u = w**2 * V[0, 0] + 2 * w * rest * V[0, 1] + rest**2 * V[1, 1]
     mean = weights @ u
-    return 3 * (weights @ (u - mean) ** 2) / mean**2
+    return 3 * (weights @ (u - mean) ** 2) / (mean + bias) ** 2
 """,
         ),
     ],
@@ -157,30 +178,43 @@ def tail():
     w = special.expit(slope * g)
     u = w**2 * first_length + (1 - w) ** 2 * second_length
     u += 2 * w * (1 - w) * inner_product
-    return max(1 - weights @ stats.norm.cdf(far / np.sqrt(u)), 0.0)
+    return max(1 - weights @ stats.norm.cdf(far / np.sqrt(u + bias)), 0.0)
 """,
         ),
         (
             "of the normal law with the largest variance",
             ["tail-value"],
-            "def tail():\n    return stats.norm.sf(far / np.sqrt(second_length))\n",
+            "def tail():\n"
+            "    return stats.norm.sf(far / np.sqrt(second_length + bias))\n",
         ),
     ],
     "rate": [
         (
             "takes the length of the token of the row",
             ["rate-random", "rate-flat"],
-            "def rate(V, H, sigma, i):\n    return 1 / (2 * V[i, i])\n",
+            "def rate(V, H, sigma, i):\n    return 1 / (2 * (V[i, i] + bias))\n",
         ),
         (
             "forgets that scores can all be 0",
             ["rate-flat"],
-            "def rate(V, H, sigma, i):\n    return 1 / (2 * V.diagonal().max())\n",
+            "def rate(V, H, sigma, i):\n"
+            "    return 1 / (2 * (V.diagonal().max() + bias))\n",
         ),
         (
             "takes the heads to average the largest variance away",
             ["rate-random", "rate-flat"],
-            "def rate(V, H, sigma, i):\n    return H / (2 * V.diagonal().max())\n",
+            "def rate(V, H, sigma, i):\n"
+            "    return H / (2 * (V.diagonal().max() + bias))\n",
+        ),
+        (
+            "leaves the bias out",
+            ["rate-random", "rate-flat"],
+            """
+def rate(V, H, sigma, i):
+    if sigma * V[i, i] == 0:
+        return 1 / (2 * V.mean())
+    return 1 / (2 * V.diagonal().max())
+""",
         ),
     ],
     "winners": [
@@ -206,6 +240,16 @@ def winners(V):
 """,
         ),
         (
+            "returns odds that sum to 2",
+            ["winners-sum", "winners-random", "winners-line"],
+            "def winners(V):\n    return np.array([0.5, 0.5, 1.0])\n",
+        ),
+        (
+            "weighs the tokens by their squared lengths, without their sum",
+            ["winners-sum", "winners-random", "winners-line"],
+            "def winners(V):\n    return np.diag(V) / np.diag(V).max()\n",
+        ),
+        (
             "counts draws, where an exact answer was asked for",
             ["winners-random"],
             """
@@ -225,7 +269,7 @@ def winners(V):
             """
 def heads(u, p, n, kappa):
     mean = p @ u
-    return max(1, int(np.ceil(3 * (p @ (u - mean) ** 2) / mean**2 / kappa)))
+    return max(1, int(np.ceil(3 * (p @ (u - mean) ** 2) / (mean + bias) ** 2 / kappa)))
 """,
         ),
         (
@@ -233,27 +277,78 @@ def heads(u, p, n, kappa):
             ["heads-fewest"],
             """
 def heads(u, p, n, kappa):
-    one = 3 * ((1 + 2 / n) * (p @ u**2) / (p @ u) ** 2 - 1)
+    one = 3 * ((1 + 2 / n) * (p @ u**2) - (p @ u) ** 2) / (p @ u + bias) ** 2
     return max(1, int(one / kappa))
+""",
+        ),
+        (
+            "leaves the bias out",
+            ["heads-fewest"],
+            """
+def heads(u, p, n, kappa):
+    one = 3 * ((1 + 2 / n) * (p @ u**2) / (p @ u) ** 2 - 1)
+    return max(1, int(np.ceil(one / kappa)))
 """,
         ),
     ],
     "scores": [
+        (
+            "centers the scores, as if keys and queries were independent on average",
+            ["scores-shape", "scores-covariance", "scores-dependence"],
+            _SCORES.format(
+                draw="""R = np.tril(rng.standard_normal((size, m, m)), -1)
+    R += np.sqrt(rng.chisquare(n - np.arange(m), (size, m)))[:, None, :] * np.eye(m)
+    keys = tie * R + np.sqrt(1 - tie**2) * rng.standard_normal((size, m, m))
+    p = R @ keys.swapaxes(1, 2) - tie * n * np.eye(m)"""
+            ),
+        ),
+        (
+            "draws keys of their own",
+            ["scores-shape", "scores-covariance", "scores-dependence"],
+            _SCORES.format(
+                draw="""R = np.tril(rng.standard_normal((size, m, m)), -1)
+    R += np.sqrt(rng.chisquare(n - np.arange(m), (size, m)))[:, None, :] * np.eye(m)
+    p = R @ rng.standard_normal((size, m, m))"""
+            ),
+        ),
+        (
+            "returns normal numbers with the right mean and variance",
+            ["scores-covariance", "scores-dependence", "scores-singular"],
+            """
+def scores(V, n, sigma, size, rng):
+    d = np.diag(V)
+    deviation = sigma * np.sqrt(np.outer(d, d) + tie**2 * V**2)
+    mean = sigma * tie * np.sqrt(n) * V
+    return mean + deviation * rng.standard_normal((size, *V.shape))
+""",
+        ),
+        (
+            "draws the weights of all n directions at once",
+            ["scores-lean"],
+            _SCORES.format(
+                draw="""p = np.empty((size, m, m))
+    for k in range(size):
+        G = rng.standard_normal((2, m, n))
+        p[k] = G[0] @ (tie * G[0] + np.sqrt(1 - tie**2) * G[1]).T"""
+            ),
+        ),
         (
             "gives each row of the Bartlett factor n degrees of freedom",
             ["scores-covariance", "scores-dependence"],
             _SCORES.format(
                 draw="""R = np.tril(rng.standard_normal((size, m, m)), -1)
     R += np.sqrt(rng.chisquare(n, (size, m)))[:, None, :] * np.eye(m)
-    p = R @ rng.standard_normal((size, m, m))"""
+    keys = tie * R + np.sqrt(1 - tie**2) * rng.standard_normal((size, m, m))
+    p = R @ keys.swapaxes(1, 2)"""
             ),
         ),
         (
             "draws each row by itself, by the formula for one row",
-            ["scores-dependence"],
+            ["scores-covariance", "scores-dependence"],
             _SCORES.format(
                 draw="""t = rng.chisquare(n, (size, m, 1))
-    p = np.sqrt(t) * rng.standard_normal((size, m, m))"""
+    p = tie * t * np.eye(m)
+    p = p + np.sqrt(t * (1 - tie**2)) * rng.standard_normal((size, m, m))"""
             ),
         ),
         (
@@ -263,7 +358,8 @@ def heads(u, p, n, kappa):
                 draw="""p = np.empty((size, m, m))
     for k in range(size):
         G = rng.standard_normal((m, n))
-        p[k] = G @ rng.standard_normal((m, n)).T"""
+        p[k] = tie * G @ G.T
+        p[k] += np.sqrt(1 - tie**2) * G @ rng.standard_normal((m, n)).T"""
             ),
         ),
         (
@@ -274,7 +370,8 @@ def scores(V, n, sigma, size, rng):
     m, C = len(V), np.linalg.cholesky(V - 1e-12 * np.eye(len(V)))
     R = np.tril(rng.standard_normal((size, m, m)), -1)
     R += np.sqrt(rng.chisquare(n - np.arange(m), (size, m)))[:, None, :] * np.eye(m)
-    return sigma / np.sqrt(n) * C @ R @ rng.standard_normal((size, m, m)) @ C.T
+    keys = tie * R + np.sqrt(1 - tie**2) * rng.standard_normal((size, m, m))
+    return sigma / np.sqrt(n) * C @ R @ keys.swapaxes(1, 2) @ C.T
 """,
         ),
     ],
@@ -283,6 +380,33 @@ def scores(V, n, sigma, size, rng):
             "leaves the values at infinite width",
             ["gap-mean"],
             _GAP.format(lines="finite, limit = u(t), u(one)"),
+        ),
+        (
+            "is the gap of the other sign",
+            ["gap-mean"],
+            _GAP.format(lines="limit, finite = factor * u(t), u(one)"),
+        ),
+        (
+            "returns 0, with a spread of 0",
+            ["gap-mean"],
+            "def gap(V, n, sigma, y, size, rng):\n    return 0.0\n",
+        ),
+        (
+            "counts draws",
+            ["gap-zero", "gap-mean", "gap-spread"],
+            _GAP.format(lines="finite, limit = factor * u(t), u(one)").replace(
+                "return np.mean(special",
+                "z = rng.standard_normal((2, size))\n"
+                "    one, two = (y >= np.sqrt([finite, limit]) * z).mean(axis=1)\n"
+                "    return one - two\n    return np.mean(special",
+            ),
+        ),
+        (
+            "is off by a constant of the size of the noise of counting",
+            ["gap-zero", "gap-mean"],
+            _GAP.format(lines="finite, limit = factor * u(t), u(one)").replace(
+                "return np", "return 0.01 + np"
+            ),
         ),
         (
             "draws the limit anew, so that nothing cancels",
@@ -320,9 +444,10 @@ def next_square(seen, values, probs):
             ["next-square-long"],
             """
 def next_square(seen, values, probs):
-    sd = np.sqrt(values)[:, None]
+    total = values + bias
+    sd = np.sqrt(total)[:, None]
     joint = probs * np.prod(stats.norm.pdf(seen / sd) / sd, axis=1)
-    return joint @ values / max(joint.sum(), 1e-300)
+    return joint @ total / max(joint.sum(), 1e-300)
 """,
         ),
         (
@@ -330,11 +455,31 @@ def next_square(seen, values, probs):
             ["next-square-short", "next-square-long"],
             """
 def next_square(seen, values, probs):
-    return special.softmax(np.log(probs) - seen @ seen / (2 * values)) @ values
+    total = values + bias
+    return special.softmax(np.log(probs) - seen @ seen / (2 * total)) @ total
+""",
+        ),
+        (
+            "leaves the bias out",
+            ["next-square-first", "next-square-short", "next-square-long"],
+            """
+def next_square(seen, values, probs):
+    logs = np.log(probs) - len(seen) / 2 * np.log(values)
+    return special.softmax(logs - seen @ seen / (2 * values)) @ values
 """,
         ),
     ],
     "mixing": [
+        (
+            "is the pair of a standard normal law",
+            ["mixing-scale", "mixing-coordinates"],
+            "def mixing(y):\n    return 1.0, 0.0\n",
+        ),
+        (
+            "gives the standard deviation and not the variance",
+            ["mixing-scale", "mixing-coordinates", "mixing-networks"],
+            _MIXING.format(variance="np.std(sums / r)"),
+        ),
         (
             "does not subtract the noise of finitely many coordinates",
             ["mixing-coordinates"],
@@ -349,6 +494,15 @@ def next_square(seen, values, probs):
         ),
     ],
     "write": [
+        (
+            "ties the matrices of queries and keys",
+            ["write-hypotheses", "write-law"],
+            _WRITE.format(
+                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
+                " for x in program.inputs(V)]",
+                scale="sigma",
+            ).replace("program.matmul(W_key, x)", "program.matmul(W_query, x)"),
+        ),
         (
             "has tokens without a bound",
             ["write-hypotheses", "write-law"],
