@@ -45,8 +45,7 @@ export class Cell {
       if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
       if (event.key !== "Enter") return;
       if (event.shiftKey || event.ctrlKey || event.metaKey) run(this);
-      // A new line starts where the one before it does.
-      else document.execCommand("insertText", false, `\n${indent(pre)}`);
+      else newLine(indent(pre));
       event.preventDefault();
     });
     pre.contentEditable = "plaintext-only";
@@ -73,6 +72,13 @@ export class Cell {
     return made;
   }
 }
+
+// A new line starts where the one before it does. WebKit drops the break of a text that
+// is inserted; Firefox does not know the command for a break.
+const newLine = (margin) => {
+  const broken = document.execCommand("insertLineBreak");
+  if (!broken || margin) document.execCommand("insertText", false, broken ? margin : `\n${margin}`);
+};
 
 const indent = (pre) => {
   const range = getSelection().getRangeAt(0).cloneRange();
