@@ -334,7 +334,7 @@ def scores(V, n, sigma, size, rng):
         ),
         (
             "gives each row of the Bartlett factor n degrees of freedom",
-            ["scores-covariance", "scores-dependence"],
+            ["scores-shape", "scores-covariance", "scores-dependence"],
             _SCORES.format(
                 draw="""R = np.tril(rng.standard_normal((size, m, m)), -1)
     R += np.sqrt(rng.chisquare(n, (size, m)))[:, None, :] * np.eye(m)
@@ -392,13 +392,10 @@ def scores(V, n, sigma, size, rng):
             "def gap(V, n, sigma, y, size, rng):\n    return 0.0\n",
         ),
         (
-            "counts draws",
+            "returns F_n and not the gap",
             ["gap-zero", "gap-mean", "gap-spread"],
             _GAP.format(lines="finite, limit = factor * u(t), u(one)").replace(
-                "return np.mean(special",
-                "z = rng.standard_normal((2, size))\n"
-                "    one, two = (y >= np.sqrt([finite, limit]) * z).mean(axis=1)\n"
-                "    return one - two\n    return np.mean(special",
+                " - special.ndtr(y / np.sqrt(limit))", ""
             ),
         ),
         (
