@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools import card, head, launch, live_page, pages, scoreboard, teaching
+from coursework import teaching
+from tools import card, head, launch, live_page, pages, scoreboard
 from tools.finish import finish
 from tools.notebooks import ROOT, texts
 
