@@ -59,7 +59,7 @@ def code_of(notebook: NotebookNode) -> str:
     return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
-def measured(notebook: NotebookNode, floor: int) -> tuple[NotebookNode, dict[str, Any]]:
+def measured(notebook: NotebookNode) -> tuple[NotebookNode, dict[str, Any]]:
     """The set with the outputs of its reference solutions, and limits from their cost.
 
     Runs within :func:`term`. A reference that fails a check is an error.
@@ -80,8 +80,8 @@ def measured(notebook: NotebookNode, floor: int) -> tuple[NotebookNode, dict[str
                 lines = output.get("text", "").splitlines()
                 passed[name] = [x for x in lines if x.startswith("passed: ")]
     wanted = {name: math.ceil(4 * execution.used[name]) for name in passed}
-    checks = {name: seconds for name, seconds in wanted.items() if seconds > floor}
-    return whole, {"floor": floor, "checks": checks, "passed": passed}
+    checks = {name: seconds for name, seconds in wanted.items() if seconds > FLOOR}
+    return whole, {"floor": FLOOR, "checks": checks, "passed": passed}
 
 
 def stated(limits: dict[str, Any]) -> str:
@@ -126,12 +126,9 @@ def require_unreleased(course: Path, changed: list[str], again: bool) -> None:
 
 
 def prepare(
-    course: Path, seed: str, root: Path = ROOT, again: bool = False, floor: int = FLOOR
+    course: Path, seed: str, root: Path = ROOT, again: bool = False
 ) -> dict[str, NotebookNode]:
-    """Write the settings and the sources of a course; return the executed sets.
-
-    ``floor`` is the smallest limit in seconds of the processor.
-    """
+    """Write the settings and the sources of a course; return the executed sets."""
     released = sorted(path.parent.name for path in course.glob("source/*/*.ipynb"))
     if (course / SECRET).exists() and seed_of(course, None) != seed:
         require_unreleased(course, released, again)
@@ -141,7 +138,7 @@ def prepare(
     with term(seed):
         for name, path in sets(root).items():
             marked = mark(read_text(path))
-            whole, found = measured(marked, floor)
+            whole, found = measured(marked)
             if limits.get(name, {}).get("code") != code_of(marked):
                 limits[name] = {**found, "code": code_of(marked)}
             fresh[name] = nbformat.writes(with_limits(marked, limits[name])) + "\n"
@@ -241,14 +238,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--replace", action="store_true", help="change sets that were released"
     )
-    parser.add_argument(
-        "--floor", type=int, default=FLOOR, help=f"smallest limit in seconds ({FLOOR})"
-    )
     given = parser.parse_args(argv)
     course = given.course.resolve()
     course.mkdir(parents=True, exist_ok=True)
     seed = seed_of(course, given.seed)
-    executed = prepare(course, seed, again=given.replace, floor=given.floor)
+    executed = prepare(course, seed, again=given.replace)
     for name, notebook in executed.items():
         print(f"coursework: {release(course, name).relative_to(course)}, ", end="")
         print(instruct(course, name, notebook).relative_to(course), flush=True)
