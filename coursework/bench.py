@@ -134,7 +134,7 @@ def busy(processes: int) -> Iterator[None]:
 def graded(course: Path, names: list[str], interrupt: bool) -> dict[Any, Any]:
     """The rows of all sets, by set and student."""
     for number, name in enumerate(names):
-        if interrupt and number == 1:
+        if interrupt and number == min(1, len(names) - 1):
             run_grader(course, name, stop_after=3)
         run_grader(course, name)
     return {
@@ -174,6 +174,7 @@ def graded_class(course: Path, students: int, load: int) -> dict[str, Any]:
     cpu = [row["cpu_seconds"] for row in rows.values() if "cpu_seconds" in row]
     return {
         "students": len(due),
+        "interruptions": 1,
         "isolation": isolation.choose(),
         "lost": sorted(s for n, s in due.keys() - rows.keys()),
         "wrong_marks": wrong,
