@@ -108,26 +108,27 @@ def test_an_interruption_is_answered_and_leaves_nothing_running(course, material
     shutil.rmtree(course / "submitted" / "endless")
 
 
-def lines_between(name, begin, end):
+def lines_between(course, name, begin, end):
     """Lines of the solutions, or of the hidden checks, long enough to be told."""
-    source = sets.sets()[name].read_text("utf-8")
+    cells = submissions.read(course, "source", name).cells
+    source = "\n".join(cell.source for cell in cells)
     parts = re.findall(rf"{begin}.*?\n(.*?)\n[^\n]*{end}", source, flags=re.S)
     lines = {line.strip() for part in parts for line in part.splitlines()}
     seen = re.sub(rf"{begin}.*?{end}", "", source, flags=re.S)
     return {x for x in lines if len(x) > 25 and x not in seen}
 
 
-def hidden_lines(name):
-    return lines_between(name, "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
+def hidden_lines(course, name):
+    return lines_between(course, name, "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 
 
-def solution_lines(name):
-    return lines_between(name, "### BEGIN SOLUTION", "### END SOLUTION")
+def solution_lines(course, name):
+    return lines_between(course, name, "### BEGIN SOLUTION", "### END SOLUTION")
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_students_get_no_solution_and_no_hidden_check(course, name):
-    secret = hidden_lines(name) | solution_lines(name)
+    secret = hidden_lines(course, name) | solution_lines(course, name)
     assert len(secret) > 10
     given = [course / "release" / name / f"{name}.ipynb"]
     with zipfile.ZipFile(course / "students" / f"{name}.zip") as archive:
@@ -147,7 +148,9 @@ def test_instructors_get_solutions_checks_and_rubric(course, name):
     page = (course / "instructor" / f"{name}.html").read_text()
     notebook = nbformat.read(course / "instructor" / f"{name}.ipynb", 4)
     text = "\n".join(cell.source for cell in notebook.cells)
-    assert all(x in text for x in hidden_lines(name) | solution_lines(name))
+    assert all(
+        x in text for x in hidden_lines(course, name) | solution_lines(course, name)
+    )
     assert "Rubric." in page
     outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
     assert not [o for o in outputs if o.output_type == "error"]
