@@ -82,14 +82,16 @@ bench: environment site  ## measure lib beside its peers and the limits of this 
 	@$(BIN)/python -m benchmarks
 
 coursework: grader  ## problem sets of a term in COURSE: for students, for instructors
-	@$(GRADER) -m tools.coursework --course $(COURSE) $(if $(SEED),--seed $(SEED))
+	@$(GRADER) -m tools.coursework --course "$(COURSE)" $(if $(SEED),--seed "$(SEED)") \
+	  $(if $(REPLACE),--replace)
 
 grade: grader  ## grade what was handed in for SET, in COURSE, with JOBS workers
 	@test -n "$(SET)" || { echo "error: say which set, as in: make grade SET=problems-3"; exit 1; }
-	@$(GRADER) -m tools.grading --course $(COURSE) --set $(SET) --jobs $(JOBS)
+	@$(GRADER) -m tools.grading --course "$(COURSE)" --set "$(SET)" --jobs $(JOBS) \
+	  $(if $(ISOLATION),--isolation $(ISOLATION))
 
-bench-coursework: grader  ## 20 terms, 200 submissions, and a run that is killed
-	@$(GRADER) -m benchmarks._coursework $(SET)
+bench-coursework: grader  ## 20 terms, 200 submissions twice, a run that is killed
+	@$(GRADER) -m coursework.bench $(SET)
 
 lock: environment  ## resolve the dependencies again into requirements.lock (needs uv)
 	@command -v uv >/dev/null || { echo "error: make lock needs uv: pip install uv"; exit 1; }

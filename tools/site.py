@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from coursework import teaching
 from tools import (
     card,
     head,
@@ -17,7 +18,6 @@ from tools import (
     plain,
     running,
     scoreboard,
-    teaching,
     wheel,
 )
 from tools.command import ROOT

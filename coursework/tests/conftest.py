@@ -5,21 +5,35 @@ from types import SimpleNamespace
 
 import pytest
 
-os.environ["ATTENTION_LIMIT_CELL_SECONDS"] = "10"  # an infinite loop waits for it
-
-from tools import coursework, grading, submissions  # noqa: E402
+from coursework import course as making
+from coursework import grading, session, sets, submissions
+from coursework.tricks import TRICKS
+from tools.texts import read_text
 
 SEED, OTHER = "a term of the tests", "last term"
-SETS = list(coursework.sets())
+SETS = list(sets.sets())
 SPOILED = "problems-3"  # the set of which all kinds of trouble are handed in
 JOBS = min(2, os.cpu_count() or 1)
+# Tricks that go all the way through nbgrader; the others are tried on a smaller set.
+HANDED_IN = (
+    "patched-checks", "forged-answers", "reads-course", "kills-all", "runaway-output",
+    "one-big-array", "process-death", "deleted-check",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _impatient():
+    """A process that does nothing is stopped soon."""
+    before, session.IDLE = session.IDLE, 4.0
+    yield
+    session.IDLE = before
 
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """A course as ``make coursework`` makes it."""
-    folder = tmp_path_factory.mktemp("course")
-    coursework.main(["--course", str(folder), "--seed", SEED])
+    """A course as ``make coursework`` makes it, in a folder with a blank."""
+    folder = tmp_path_factory.mktemp("a course")
+    making.main(["--course", str(folder), "--seed", SEED])
     return folder
 
 
@@ -30,10 +44,18 @@ def material(course):
         name: SimpleNamespace(
             given=submissions.read(course, "release", name),
             solved=submissions.solutions(submissions.read(course, "source", name)),
-            wrong=submissions.mistakes(name),
+            wrong=submissions.mistakes(name, SEED),
         )
         for name in SETS
     }
+
+
+def checks(name):
+    """Points of the automatic checks of a set."""
+    text = read_text(sets.sets()[name])
+    by_hand = {c.metadata.tags[0].split(":")[1] for c in text.cells
+               if sets.tag(c).startswith("open")}  # fmt: skip
+    return {k: v for k, v in sets.points(text).items() if k not in by_hand}
 
 
 def hand_in(course, name, set_):
@@ -41,7 +63,7 @@ def hand_in(course, name, set_):
     answers = {
         "reference": set_.solved,
         "untouched": {},
-        "last-term": set_.solved | submissions.numbers_of(name, OTHER, set_.solved),
+        "last-term": submissions.solutions_of(name, OTHER),
     }
     for number in range(2):
         wrong = {k: v[number].code for k, v in set_.wrong.items()}
@@ -50,16 +72,15 @@ def hand_in(course, name, set_):
         submissions.put(course, name, student, submissions.answered(set_.given, chosen))
 
 
-def hand_in_trouble(course, set_):
-    """The submissions that something happened to."""
-    for kind, trouble in submissions.TROUBLES.items():
-        notebook = submissions.answered(set_.given, set_.solved)
-        trouble.spoil(notebook, next(iter(set_.solved)))
-        submissions.put(course, SPOILED, kind, notebook)
-    submissions.put(course, SPOILED, "half-a-file", '{"cells": [')
-    folder = course / "submitted" / "missing-file" / SPOILED
-    folder.mkdir(parents=True)
-    (folder / "essay.txt").write_text("I did it on paper.")
+def spoiled(set_, kind):
+    """The notebook of a trick."""
+    first = next(iter(set_.solved))
+    answers = dict(set_.solved)
+    if TRICKS[kind].wrong:
+        answers[first] = set_.wrong[first][0].code
+    notebook = submissions.answered(set_.given, answers)
+    TRICKS[kind].spoil(notebook, first)
+    return notebook
 
 
 @pytest.fixture(scope="session")
@@ -67,5 +88,6 @@ def rows(course, material):
     """The report of each set."""
     for name in SETS:
         hand_in(course, name, material[name])
-    hand_in_trouble(course, material[SPOILED])
+    for kind in HANDED_IN:
+        submissions.put(course, SPOILED, kind, spoiled(material[SPOILED], kind))
     return {name: grading.grade(course, name, JOBS) for name in SETS}

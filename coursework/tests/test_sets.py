@@ -10,9 +10,9 @@ import io
 import warnings
 
 import pytest
+
 from coursework.sets import inline, mark, numbers, points, sets, tag, term
 from coursework.submissions import mistakes
-
 from tools.texts import read_text
 
 SETS = list(sets())

@@ -1,5 +1,6 @@
 """Checks of problem sets: what they let pass, what they say, what they never say."""
 
+import copy
 import json
 import re
 
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from benchmarks import _coursework
+from coursework import bench
+from coursework import sets as course
+from coursework.tricks import TRICKS
 from lib import attention, coursework, sinkhorn
 from lib.coursework import Answer, CheckFailed, agree, holds, lean, term_generator
-from tools import coursework as course
 from tools.command import ROOT
 from tools.texts import SETS, texts
 
@@ -170,23 +172,29 @@ def test_tags_become_marks_of_nbgrader():
     assert [m.locked for m in marks] == [True, False, True]
 
 
-def test_numbers_of_the_term_are_written_out():
-    source = """from lib.coursework import term_generator
-rng = term_generator("x")
-n = int(rng.integers(3, 9))
-few = rng.uniform(0, 1, 2).round(2)
-"""
-    source = source.replace("rng = ", "draw = ").replace("rng.", "draw.")
-    with pytest.raises(course.PipelineError, match="draw is a Generator"):
-        course.literals(source)
-    plain = "from lib.coursework import term_generator\nn = [1.5, 2.5]\nx = 3"
-    assert course.literals(plain) == "n = [1.5, 2.5]\nx = 3"
+def test_numbers_of_the_term_are_written_into_answers_and_checks():
+    made = cells("term", "answer:a", source=DRAWN)
+    made.cells[1].source = "def f(x):\n    return beta * x.beta + -gamma"
+    made.cells[0].source += "gamma = -1.5\n"
     with course.term("one"):
-        one = course.literals(DRAWN)
+        one = course.mark(copy.deepcopy(made))
+        assert course.numbers(DRAWN) == course.numbers(DRAWN)
     with course.term("two"):
-        assert course.literals(DRAWN) != one
-    with course.term("one"):
-        assert course.literals(DRAWN) == one
+        assert course.mark(copy.deepcopy(made)).cells != one.cells
+    told, answer = (cell.source for cell in one.cells)
+    beta = course_value(told)
+    assert answer == f"def f(x):\n    return {beta} * x.beta + -(-1.5)"
+    assert all(line.startswith("#") for line in told.splitlines())
+
+
+def course_value(told):
+    return re.search(r"beta = (\S+)", told)[1]
+
+
+def test_a_term_cell_assigns_numbers_only():
+    source = "from lib.coursework import term_generator\ndraw = term_generator('x')\n"
+    with pytest.raises(course.PipelineError, match="draw is a Generator"):
+        course.numbers(source)
 
 
 DRAWN = """from lib.coursework import term_generator
@@ -210,15 +218,18 @@ def test_each_check_of_a_set_printed_that_it_passed(path):
 
 
 def test_twenty_terms_and_a_class_of_200_were_tried():
-    result = json.loads(_coursework.RESULTS.read_text())
+    result = json.loads(bench.RESULTS.read_text())
     assert set(result["terms"]) == set(course.sets())
     for name, each in result["terms"].items():
         assert each["count"] >= 20 and each["failed"] == []
         again = "run make bench-coursework SET=" + name
-        assert each["code"] == _coursework.digest(name), again
+        assert each["code"] == bench.digest(name), again
     found = result["class"]
     assert found["students"] >= 200
     assert found["lost"] == [] and found["wrong_marks"] == []
+    assert found["interruptions"] >= 1
+    assert found["other_marks_when_busy"] == [] and found["isolation"] == "bubblewrap"
+    assert set(found["tricks"]) == set(TRICKS)
 
 
 def test_the_site_has_no_problem_set():

@@ -1,4 +1,4 @@
-"""Directives of the page for teachers: the problem sets, and what grading costs."""
+"""Directives of the page for teachers: the sets, what grading costs, what was tried."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 from docutils import nodes
 
-from tools.coursework import sets
+from coursework.sets import sets
+from coursework.tricks import TRICKS
 from tools.pages import Page, table
 
-BENCHMARK = "benchmarks/coursework.json"
+BENCHMARK = "coursework/bench.json"
 
 
 class ProblemSets(Page):
@@ -22,7 +23,7 @@ class ProblemSets(Page):
             self.env.note_dependency(str(path))
             text = path.read_text("utf-8")
             title = re.search(r"^# (.+)", text, flags=re.M)
-            hours = re.search(r"\*\*Time\*\*: about (\d+ hours)", text)
+            hours = re.search(r"\*\*Time\*\*: about ([\w ]*hours)", text)
             problems = re.findall(r"^## \d\. (.+) \(\d+ points", text, flags=re.M)
             assert title and hours, path
             cells = [title[1], "; ".join(problems), hours[1]]
@@ -37,13 +38,17 @@ class Coursework(Page):
         result = self.read(BENCHMARK)
         found, terms = result["class"], result["terms"]
         failed = sum(len(each["failed"]) for each in terms.values())
+        before, _, busy = found["load"]
         text = (
             f"On {result['date']}, {found['students']} simulated students handed in a"
-            " set: right, wrong in known ways, untouched, or broken. The grader was"
-            f" killed once and started again. {len(found['lost'])} submissions were"
-            f" lost, {len(found['wrong_marks'])} got a mark they do not deserve. With"
-            f" {found['jobs']} workers it took {found['minutes']:g} minutes:"
-            f" {found['students'] / found['minutes']:.0f} a minute,"
+            " set: right, wrong in known ways, untouched, or with one of the tricks"
+            f" below. Their code was shut in by {found['isolation']}. The grader was"
+            f" killed and started again {found['interruptions']} times."
+            f" {len(found['lost'])} submissions were lost,"
+            f" {len(found['wrong_marks'])} got a mark they do not deserve. Graded"
+            f" again on a busy machine (load {busy:g} instead of {before:g}),"
+            f" {len(found['other_marks_when_busy'])} got another mark. With"
+            f" {found['jobs']} workers the first run took {found['minutes']:g} minutes,"
             f" {found['cpu_seconds']:g} CPU seconds each, at most"
             f" {found['memory_mb']} MB of memory for a process. The reference solutions"
             f" were tried in {min(each['count'] for each in terms.values())} terms for"
@@ -52,6 +57,20 @@ class Coursework(Page):
         return [nodes.paragraph(text, text)]
 
 
+class Tricks(Page):
+    """What submissions tried, what answers it, and what the report then says."""
+
+    def run(self) -> list[nodes.Node]:
+        tried = self.read(BENCHMARK)["class"]["tricks"]
+        lines = []
+        for kind, trick in TRICKS.items():
+            note = tried.get(kind, {}).get("note") or "nothing: it has no effect"
+            cells = [trick.what, trick.answered, note]
+            lines.append([nodes.Text(cell) for cell in cells])
+        return [table(["tried", "what answers it", "in the report"], lines)]
+
+
 def setup(app: Any) -> None:
     app.add_directive("problem-sets", ProblemSets)
     app.add_directive("coursework-benchmark", Coursework)
+    app.add_directive("coursework-tricks", Tricks)

@@ -1,0 +1,1 @@
+"""Problem sets: their texts, the course made of them, and what grades them."""
