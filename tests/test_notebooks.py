@@ -146,11 +146,20 @@ def test_staleness_follows_content_through_imports(book):
     path = write(book, "from lib import attention")
     notebooks.main([], book)
     assert stale(path, book) == []
-    for name in ("lib/_checks.py", "requirements.lock", "chapters/one.md"):
+    followed = ("lib/core/checks.py", "lib/core/__init__.py")
+    for name in (*followed, "requirements.lock", "chapters/one.md"):
         (book / name).write_text((book / name).read_text() + "\n")
         assert name in stale(path, book)
     (book / "lib/data.py").write_text("# not imported\n")
     assert "lib/data.py" not in stale(path, book)
+
+
+def test_staleness_follows_packages(book):
+    source = "from lib.sphere import cosines\nfrom lib.heat.steps import softmax_step"
+    files = notebooks.digests(write(book, source), book)
+    reached = ("sphere/__init__", "sphere/cosines", "sphere/flows", "sinkhorn/kernel")
+    assert {f"lib/{name}.py" for name in reached} <= files.keys()
+    assert "lib/gram/chain.py" not in files
 
 
 def test_text_edited_while_it_runs(book):

@@ -128,15 +128,15 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
 
 
 def _imports(source: str, root: Path) -> list[Path]:
-    """Files of ``lib`` that a piece of Python imports."""
+    """Files of ``lib`` that a piece of Python imports, with those of their packages."""
     names = {"lib.__init__"}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
-    parts = (name.split(".") for name in names if name.startswith("lib."))
-    paths = [root.joinpath(*part) for part in parts]
+    parts = [name.split(".") for name in sorted(names) if name.startswith("lib.")]
+    paths = [root.joinpath(*p[:k]) for p in parts for k in range(2, len(p) + 1)]
     files = [f for p in paths for f in (p.with_suffix(".py"), p / "__init__.py")]
     return [file for file in files if file.is_file()]
 
