@@ -157,7 +157,7 @@ def test_staleness_follows_content_through_imports(book):
 def test_staleness_follows_packages(book):
     source = "from lib.sphere import cosines\nfrom lib.heat.steps import softmax_step"
     files = notebooks.digests(write(book, source), book)
-    reached = ("sphere/__init__", "sphere/cosines", "sphere/flows", "sinkhorn/kernel")
+    reached = ("sphere/__init__", "sphere/cosines", "sphere/field", "sinkhorn/kernel")
     assert {f"lib/{name}.py" for name in reached} <= files.keys()
     assert "lib/gram/chain.py" not in files
 

@@ -735,13 +735,16 @@ def test_lists_integers_and_views_give_the_same(call):
 
 
 @pytest.mark.parametrize("call", GOOD)
-def test_no_number_is_missing_or_complex(call):
+def test_nothing_is_none_missing_or_complex(call):
+    parameters = inspect.signature(TRIED[call]).parameters
     for argument, good in CALLS[call].items():
-        labels = ("nan",) if isinstance(good, Real) else ()
+        optional = argument not in parameters or parameters[argument].default is None
+        optional |= argument == "self" or isinstance(good, str)
+        labels = () if optional else ("none",)
+        if isinstance(good, Real) and not isinstance(good, bool):
+            labels += ("nan", "complex")
         if isinstance(good, np.ndarray):
-            labels = ("nan", "missing", "complex", "text-array")
-        if isinstance(good, bool) or argument == "self":
-            continue
+            labels += ("nan", "missing", "complex", "text-array")
         for label in labels:
             value = good + 1j if label == "complex" else wrong(good, label)
             assert answer(call, argument, value) == "refused", (argument, label)
