@@ -1,4 +1,4 @@
-"""The ground floor knows no subject, files keep private names, imports make no circle."""
+"""lib/core knows no subject, files keep private names, imports make no circle."""
 
 import ast
 from graphlib import TopologicalSorter
