@@ -508,7 +508,7 @@ heat.GaussianMixture.ornstein_uhlenbeck t=nan,negative variance=nan
 heat.GaussianMixture.transport law=none
 heat.GaussianMixture.sample size=nan rng=none
 heat.quadrature spacing=number,nan,tiny
-heat.node_density x=nan,zero weights=nan
+heat.node_density x=nan,zero weights=nan,huge
 heat.bridge_flow steps=nan backward=none
 heat.ornstein_uhlenbeck_flow eps=nan splitting=none
 heat.euler_flow x=nan eps=nan,huge
