@@ -63,9 +63,6 @@ class Answer:
         self._function = function
         self._name = getattr(function, "__name__", "the answer")
         self._off_limits = tuple(off_limits)
-        # Public modules of lib take their parts from private ones of the same name.
-        private = [m.replace("lib.", "lib._", 1) for m in off_limits if "lib." in m]
-        self._watched = tuple(dict.fromkeys([*off_limits, *private]))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value of the function; CheckFailed as the class says."""
@@ -113,7 +110,7 @@ class Answer:
 
     def _is_off(self, frame: FrameType | None) -> bool:
         module = _module(frame)
-        return any(f"{module}.".startswith(f"{name}.") for name in self._watched)
+        return any(f"{module}.".startswith(f"{name}.") for name in self._off_limits)
 
 
 def lean(answer: Answer, *args: Any, megabytes: float, on: str) -> Any:

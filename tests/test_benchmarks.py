@@ -49,7 +49,7 @@ def toy(record, **changed):
 def test_rows_of_every_module_are_collected(tmp_path, monkeypatch):
     modules = {p.stem for p in (ROOT / "benchmarks").glob("[a-z]*.py")} - {"harness"}
     assert {module for module, _ in DECLARED} == modules
-    assert modules <= {p.stem for p in (ROOT / "lib").glob("*.py")}
+    assert modules <= {p.stem for p in (ROOT / "lib").rglob("*")}
     monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(tmp_path)])
     (tmp_path / "a_module.py").write_text("ROWS = ['a row']")
     assert harness.collect() == [("a_module", "a row"), *DECLARED]

@@ -16,7 +16,7 @@ import pytest
 
 from tools import notebooks
 from tools.command import ROOT, PipelineError, exclusive, replace, run_main
-from tools.digests import CODE, KEY, meaning, stale
+from tools.digests import CODE, KEY, digests, meaning, stale
 from tools.texts import SETUP, read_text, texts
 
 PAIRS = texts()
@@ -272,6 +272,14 @@ def test_full_disk_leaves_the_old_file():
         with pytest.raises(PipelineError, match="was not written .No space left"):
             replace(target, "new")
         assert target.read_text() == "old" and len(list(Path(folder).iterdir())) == 1
+
+
+def test_staleness_follows_packages(book):
+    source = "from lib.sphere import cosines\nfrom lib.heat.steps import softmax_step"
+    files = digests(write(book, source), book)
+    reached = ("sphere/__init__", "sphere/cosines", "sphere/field", "sinkhorn/kernel")
+    assert {f"lib/{name}.py" for name in reached} <= files.keys()
+    assert "lib/gram/chain.py" not in files
 
 
 def test_text_edited_while_it_runs(book):

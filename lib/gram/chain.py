@@ -52,7 +52,7 @@ def simulate(
     gram0 : array_like, shape (m, m)
         Gram matrix of the input, of rank at most the width.
     layer : Layer or tuple of layers
-        One of :mod:`lib.layers`; several in a tuple are one block, passed in turn.
+        One of :mod:`lib.gram.layers`; several in a tuple are one block, passed in turn.
     depth : int
         Number of layers or blocks, at least 1.
     paths : int

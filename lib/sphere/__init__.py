@@ -30,8 +30,7 @@ from lib.sphere.equiangular import (
     equiangular_gap,
     equiangular_time,
 )
-from lib.sphere.field import attention_field, attention_output
-from lib.sphere.flows import flow, simulate
+from lib.sphere.field import attention_field, attention_output, flow, simulate
 from lib.sphere.geometry import cluster_labels, project, uniform_tokens
 from lib.sphere.hemisphere import hemisphere_pole, hemisphere_probability
 from lib.sphere.layers import perceptron_output, post_norm_layers, pre_norm_layers

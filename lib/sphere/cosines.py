@@ -27,8 +27,7 @@ from lib.core.checks import (
 )
 from lib.core.psd import gram_root, rank
 from lib.core.trajectory import Trajectory
-from lib.sphere.field import IDENTITY, make_attention
-from lib.sphere.flows import solve
+from lib.sphere.field import IDENTITY, make_attention, solve
 from lib.sphere.geometry import unit
 from lib.sphere.layers import post_norm_layers as token_layers
 
@@ -105,7 +104,7 @@ def simulate(
     """
     tokens = _root("cosines0", cosines0)
     field = make_attention(IDENTITY, beta, normalize, causal=False)
-    run = solve(field, tokens, horizon, steps, save_every, "cosines0 and beta")
+    run = solve(field, unit(tokens), horizon, steps, save_every, "cosines0 and beta")
     return Trajectory(run.times, _gram(run.states))
 
 

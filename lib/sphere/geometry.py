@@ -76,6 +76,11 @@ def unit(y: Array) -> Array:
     return y / length
 
 
+def unit_tokens(name: str, value: npt.ArrayLike) -> Array:
+    """Return tokens as :func:`require_unit`, on the sphere to the last digit."""
+    return unit(require_unit(name, value))
+
+
 def tangent(x: Array, y: Array) -> Array:
     """Projection of y on the tangent spaces at unit vectors x, unchecked."""
     along: Array = np.sum(x * y, axis=-1, keepdims=True)

@@ -16,7 +16,7 @@ from lib.core.checks import (
 )
 from lib.core.runge_kutta import Field
 from lib.core.trajectory import Trajectory, iterate
-from lib.sphere.flows import vectors
+from lib.sphere.field import vectors
 from lib.sphere.geometry import require_unit, unit
 
 

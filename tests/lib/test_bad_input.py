@@ -509,7 +509,7 @@ heat.GaussianMixture.ornstein_uhlenbeck t=nan,negative variance=nan
 heat.GaussianMixture.transport law=none
 heat.GaussianMixture.sample size=nan rng=none
 heat.quadrature spacing=number,nan,tiny
-heat.node_density x=nan,zero weights=nan
+heat.node_density x=nan,zero weights=nan,huge
 heat.bridge_flow steps=nan backward=none
 heat.ornstein_uhlenbeck_flow eps=nan splitting=none
 heat.euler_flow x=nan eps=nan,huge
@@ -736,13 +736,16 @@ def test_lists_integers_and_views_give_the_same(call):
 
 
 @pytest.mark.parametrize("call", GOOD)
-def test_no_number_is_missing_or_complex(call):
+def test_nothing_is_none_missing_or_complex(call):
+    parameters = inspect.signature(TRIED[call]).parameters
     for argument, good in CALLS[call].items():
-        labels = ("nan",) if isinstance(good, Real) else ()
+        optional = argument not in parameters or parameters[argument].default is None
+        optional |= argument == "self" or isinstance(good, str)
+        labels = () if optional else ("none",)
+        if isinstance(good, Real) and not isinstance(good, bool):
+            labels += ("nan", "complex")
         if isinstance(good, np.ndarray):
-            labels = ("nan", "missing", "complex", "text-array")
-        if isinstance(good, bool) or argument == "self":
-            continue
+            labels += ("nan", "missing", "complex", "text-array")
         for label in labels:
             value = good + 1j if label == "complex" else wrong(good, label)
             assert answer(call, argument, value) == "refused", (argument, label)

@@ -151,7 +151,10 @@ def test_blocks_and_batches_change_nothing(shape, causal):
         (lambda: sphere.flow(lambda x: x * np.nan, X, 1.0, 5), ["field", "nan"]),
         (lambda: sphere.post_norm_layers(X, [], 0.1, 5), ["parts", "[]"]),
         (lambda: sphere.post_norm_layers(X, lambda x: -x, 1.0, 5), ["parts", "0"]),
-        (lambda: sphere.pre_norm_layers(0 * X, lambda x: x, 0.1, 5), ["x0", "0 to 0"]),
+        (
+            lambda: sphere.pre_norm_layers(0 * X, lambda x: x, 0.1, 5),
+            ["x0", "length 0"],
+        ),
         (lambda: sphere.uniform_tokens(0, 3, rng=RNG), ["n", "0"]),
         (lambda: sphere.cluster_labels(X, 0.0), ["radius", "0.0"]),
     ],
