@@ -22,7 +22,6 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from coursework import plan
-from coursework.sandbox.shadows import with_private
 from coursework.session import Died, MachineTrouble, Session
 from lib.coursework import CheckFailed
 
@@ -301,7 +300,7 @@ def _why(reply: Any, off_limits: Any, shown: bool, log: Any) -> str:
         case "changes":
             return "changes its arguments; work on a copy"
         case "off limits":
-            every = with_private(off_limits)
+            every = tuple(off_limits)
             used = said if shown else ", ".join(m for m in every if m in said)
             return f"calls what is off limits here: {used}"
         case "memory":

@@ -20,7 +20,7 @@ from pathlib import Path
 import matplotlib
 
 import lib
-from coursework.sandbox.shadows import is_off, removable, with_private
+from coursework.sandbox.shadows import is_off, removable
 from tools.command import PipelineError
 
 KINDS = ("bubblewrap", "container", "none")
@@ -102,7 +102,7 @@ def choose(wanted: str | None = None) -> str:
 def _masks(off_limits: Sequence[str]) -> list[str]:
     """Arguments that put nothing in the place of each module that is off limits."""
     found: list[str] = []
-    for name in filter(removable, with_private(off_limits)):
+    for name in filter(removable, off_limits):
         if name == "lib":
             every = [p for p in LIB.iterdir() if is_off(f"lib.{p.stem}", ["lib"])]
             paths = [p for p in every if p.stem != "__init__"]

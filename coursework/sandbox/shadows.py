@@ -90,17 +90,10 @@ def removable(name: str) -> bool:
     return name.split(".")[0] == "lib" or "." not in name
 
 
-def with_private(off_limits: Sequence[str]) -> tuple[str, ...]:
-    """The modules, and the private parts that public ones of ``lib`` are made of."""
-    private = [name.replace("lib.", "lib._", 1) for name in off_limits]
-    every = dict.fromkeys([*off_limits, *(p for p in private if p[:5] == "lib._")])
-    return tuple(name for name in every if "__" not in name)
-
-
 def install(off_limits: Sequence[str]) -> list[str]:
     """Stand-ins from now on; returns the list of what is called of them."""
     called: list[str] = []
-    names = with_private(off_limits)
+    names = tuple(off_limits)
     for name in (n for n in names if not removable(n)):
         _import_others(name)
     for module in [m for m in sys.modules if is_off(m, names)]:
