@@ -49,15 +49,15 @@ lint: environment  ## style and types
 
 units: environment site  ## tests of lib, of the pipeline and of the site in a browser
 	@echo "tests: lib, pipeline, site"
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 check-notebooks: environment  ## execute every notebook and compare its stored outputs
 	@echo "tests: notebooks, executed and compared ($(NBVAL))"
-	@$(BIN)/python -m pytest -q $(NBVAL) --nbval-current-env --nbval-cell-timeout 300 chapters coursework/source
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout 300 chapters coursework/source
 
 check-coursework: grader  ## grade simulated submissions with nbgrader
 	@echo "tests: coursework, graded"
-	@$(GRADER) -m pytest -q coursework/tests
+	@$(GRADER) -m pytest -q -n 2 --dist loadgroup coursework/tests
 
 notebooks: environment  ## execute the notebooks whose code changed, or of those one NB
 	@$(BIN)/python -m tools.notebooks $(NB)

@@ -130,8 +130,10 @@ TRICKS = {
                 "        except OSError:\n            pass")),
     "reads-course": Trick(
         "look for the seed, the limits and other submissions on the disk", SANDBOX,
-        _before("from pathlib import Path\nfor top in ('/', '/tmp', '..'):\n"
-                "    for p in Path(top).glob('**/*'):\n"
+        _before("from pathlib import Path\nof_system = ('/usr', '/proc', '/sys')\n"
+                "tops = [p for p in Path('/').glob('*')"
+                " if not str(p.resolve()).startswith(of_system)]\n"
+                "for top in (*tops, Path('..')):\n    for p in top.glob('**/*'):\n"
                 "        if p.name in ('term.txt', 'limits.json', 'collected'):\n"
                 "            raise SystemExit(f'found {p}')")),
     "reads-solutions": Trick(

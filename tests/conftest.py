@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+# Each of their tests opens a page of its own, so that two workers can share them.
+SHARED = {"test_site"}
 ASKED_FOR = {
     "slow": "minutes long; `pytest -m slow`, and weekly",
     "browsers": "Firefox and WebKit; `make browsers`, and weekly",
@@ -11,12 +13,20 @@ ASKED_FOR = {
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "xdist_group(name): tests of one worker")
     for name, what in ASKED_FOR.items():
         config.addinivalue_line("markers", f"{name}: {what}")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config, items):
-    """Leave out what only a command that names markers asks for."""
+    """Keep the tests of a file on one worker, where servers are started once.
+
+    What only a command that names markers asks for is left out.
+    """
+    for item in items:
+        if item.path.stem not in SHARED:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if config.option.markexpr:
         return
     out = [each for each in items if any(map(each.get_closest_marker, ASKED_FOR))]

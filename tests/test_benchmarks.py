@@ -63,6 +63,7 @@ def test_rows_are_told_apart():
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", COMPARED, ids=lambda r: f"{r.name}, {r.peer_name}")
 def test_both_sides_agree_with_the_reference(row):
     found = harness.errors(row)

@@ -1,17 +1,12 @@
 """Figures in a real JupyterLab: run, trusted but not run, and not trusted."""
 
-import json
 import os
 import re
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
 from html import unescape
-from pathlib import Path
 
 import nbformat
 import pytest
+from lab_server import furnished, serving
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
@@ -59,16 +54,6 @@ ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="x")
 figure(fig, alt="A line from the lower left corner to the upper right one.")
 """
 FAILED = "[data-mime-type$='jupyter.error'], [data-mime-type$='jupyter.stderr']"
-SETTINGS = {
-    # The plugin that asks a new user whether to fetch news from outside.
-    "config/labconfig/page_config.json": {
-        "disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}
-    },
-    # Cells out of sight are on the page as well.
-    "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings": {
-        "windowingMode": "none"
-    },
-}
 
 
 def small_notebook(*, outputs):
@@ -111,13 +96,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory, folder, browser):
     """Address of a JupyterLab on a temporary folder, and with a home of its own."""
-    home = tmp_path_factory.mktemp("home")
-    for name, content in SETTINGS.items():
-        path = home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content))
-    for name in ("data", "runtime"):
-        (home / name).mkdir()
+    home = furnished(tmp_path_factory.mktemp("home"))
     for name, notebook in notebooks().items():
         notebook.metadata["title"] = name  # so that each has a signature of its own
         nbformat.write(notebook, folder / f"{name}.ipynb")
@@ -125,42 +104,6 @@ def lab(tmp_path_factory, folder, browser):
             NotebookNotary(data_dir=str(home / "data")).sign(notebook)
     with serving(folder, home) as found:
         yield found
-
-
-@contextmanager
-def serving(folder, home):
-    """Address of a JupyterLab on a folder while it runs; ``home`` has its settings."""
-    places = {
-        "JUPYTER_CONFIG_DIR": home / "config",
-        "JUPYTER_DATA_DIR": home / "data",
-        "JUPYTER_RUNTIME_DIR": home / "runtime",
-        "JUPYTERLAB_SETTINGS_DIR": home / "settings",
-        "IPYTHONDIR": home / "ipython",
-        "PYTHONPATH": ROOT,
-    }
-    command = [Path(sys.executable).with_name("jupyter"), "lab", "--no-browser"]
-    command += ["--allow-root", "--ServerApp.port=0", "--IdentityProvider.token="]
-    command += [f"--ServerApp.root_dir={folder}", "--LabApp.extension_manager=readonly"]
-    with (home / "log").open("w") as log:
-        env = os.environ | {name: str(path) for name, path in places.items()}
-        server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
-    try:
-        yield address(server, home)
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def address(server, home):
-    """What the server writes down once it listens."""
-    for _ in range(600):
-        if server.poll() is not None:
-            break
-        for path in (home / "runtime").glob("jpserver-*.json"):
-            if (text := path.read_text()).endswith("}"):
-                return json.loads(text)["url"]
-        time.sleep(0.1)
-    return pytest.fail((home / "log").read_text())
 
 
 @pytest.fixture(scope="module")

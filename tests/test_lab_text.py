@@ -1,14 +1,13 @@
 """The text of every notebook as JupyterLab shows it: statements, formulas, answers."""
 
-import json
 import re
 import time
 from collections import Counter
 
 import nbformat
 import pytest
+from lab_server import furnished, serving
 from playwright.sync_api import expect
-from test_lab import QUIET, serving
 
 from tools.texts import read_text, texts
 
@@ -25,20 +24,13 @@ PROSE = """cells => cells.map(cell => {
   other.forEach(each => each.remove());
   return copy.textContent;
 })"""
-# A long notebook draws what is in view alone; here it draws everything.
-WHOLE = {"windowingMode": "none"}
 PAGES = {text.stem: text for text in texts()}
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory, browser):
-    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("folder")
-    settings = home / "settings" / "@jupyterlab" / "notebook-extension"
-    for place in (home / "config" / "labconfig", home / "data", home / "runtime"):
-        place.mkdir(parents=True)
-    settings.mkdir(parents=True)
-    (home / "config" / "labconfig" / "page_config.json").write_text(json.dumps(QUIET))
-    (settings / "tracker.jupyterlab-settings").write_text(json.dumps(WHOLE))
+    home = furnished(tmp_path_factory.mktemp("home"))
+    folder = tmp_path_factory.mktemp("folder")
     for name, text in PAGES.items():
         notebook = read_text(text)
         notebook.cells = [c for c in notebook.cells if c.cell_type == "markdown"]

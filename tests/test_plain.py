@@ -8,7 +8,7 @@ import docutils.nodes
 import nbformat
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -437,6 +437,7 @@ def test_words_stay_words(text):
 MARKED = st.tuples(st.sampled_from(["", "*", "**"]), LIKE_MARKS)
 
 
+@example([("*", "\\"), ("", "1")])
 @given(st.lists(MARKED, max_size=5))
 def test_neighbors_do_not_change_each_other(parts):
     parts = [(mark, " ".join(text.split())) for mark, text in parts]

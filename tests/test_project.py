@@ -58,7 +58,7 @@ def test_lib_imports_its_dependencies_and_no_other_package():
     """IPython comes with ipywidgets; what extras bring is asked for by those extras."""
     known = packages_distributions()
     needs = {named(entry) for entry in PROJECT["dependencies"]} | {"ipython"}
-    extra = {named(entry) for key in ("arrays", "cluster") for entry in EXTRAS[key]}
+    extra = {named(entry) for entry in EXTRAS["cluster"]}
     for path in (ROOT / "lib").rglob("*.py"):
         assert not imported(path) & OF_POSIX, path
         for name in imported(path) - sys.stdlib_module_names - {"lib"}:

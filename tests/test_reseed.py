@@ -148,6 +148,7 @@ def test_count_must_be_positive():
         reseed.main(["0"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     f"{platform.system()} {platform.machine()}" != "Linux x86_64",
     reason="numbers are compared where they were stored",

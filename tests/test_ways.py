@@ -52,7 +52,8 @@ def test_what_a_notebook_needs_is_noticed(source, failed, tmp_path, monkeypatch)
     found = ways.run_alone(text)
     assert found.get("failed", "").startswith(failed or "")
     assert ("failed" in found) == (failed is not None)
-    assert found["cells"] == 2  # the first cell, and this one
+    # The first cell, and this one; a kernel that dies may die before it says so.
+    assert found["cells"] == 2 or (failed == "Kernel died" and found["cells"] == 1)
     told = running.told(found)
     assert told.startswith(found["date"]) and (not failed or failed in told)
 

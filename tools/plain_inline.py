@@ -25,7 +25,8 @@ SPECIAL = re.compile(r"[\\`*$~<]|(?<!\w)_|_(?!\w)|\](?=[(\[:])|&(?=#?\w+;)")
 AS_HTML = {"<": "&lt;", "&": "&amp;", "$": "<span>&#36;</span>"}
 MARK = re.compile(r"[-+](?=\s|$)|>|#{1,6}(?=\s|$)|(-+|=+)\s*$")
 NUMBER = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
-OPEN, CLOSE = re.compile(r"[*$`]+"), re.compile(r"(?<!\\)[*$`]+$")
+# An even number of backslashes before a closing mark leaves it a mark.
+OPEN, CLOSE = re.compile(r"[*$`]+"), re.compile(r"(?<!\\)(?:\\\\)*([*$`]+)$")
 MARKS = {nodes.emphasis: "*", nodes.strong: "**"}
 TAGS = {nodes.superscript: "sup", nodes.subscript: "sub"}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -57,7 +58,7 @@ def clash(before: str, after: str) -> bool:
     if (closes and opens and last == first) or (last == "!" and first == "["):
         return True
     if closes and first.isalnum():
-        return "$" in closes[0] or not before[: closes.start()][-1:].isalnum()
+        return "$" in closes[1] or not before[: closes.start(1)][-1:].isalnum()
     if opens and last.isalnum():
         return "$" in opens[0] or not after[opens.end() :][:1].isalnum()
     return False

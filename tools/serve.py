@@ -64,28 +64,30 @@ def source_digest(root: Path = ROOT) -> str:
 
 def build(root: Path = ROOT) -> Path:
     """Build the site unless it is fresh; a warning is an error."""
-    with exclusive(root, "build of the site"):
-        return _build(root)
-
-
-def _build(root: Path) -> Path:
-    stamp, digest = root / STAMP, source_digest(root)
     for path in texts(root):
         if changed := stale(path, root):
             print(
                 f"site: the page {path.stem} is STALE ({', '.join(changed)} changed);"
                 " make notebooks executes it"
             )
+    stamp, digest = root / STAMP, source_digest(root)
     if stamp.exists() and stamp.read_text() == digest:
         print("site: already built")
-        return root / HTML
+    else:
+        with exclusive(root, "build of the site"):
+            _build(root)
+            stamp.write_text(digest)
+    return root / HTML
+
+
+def _build(root: Path) -> None:
     if not os.access(root, os.W_OK):
         raise PipelineError(
             f"the site is not built, and {root} is read-only: copy the project to a"
             " folder that you may write to"
         )
     print("site: building from stored outputs")
-    stamp.unlink(missing_ok=True)  # a build that is interrupted is begun anew
+    (root / STAMP).unlink(missing_ok=True)  # what is interrupted is begun anew
     for folder in MADE:
         shutil.rmtree(root / folder, ignore_errors=True)
     command = [
@@ -108,8 +110,6 @@ def _build(root: Path) -> Path:
     if result.returncode:
         print(result.stdout)
         raise PipelineError("the site did not build; the messages above say where")
-    stamp.write_text(digest)
-    return root / HTML
 
 
 class Files(tornado.web.StaticFileHandler):

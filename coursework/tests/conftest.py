@@ -21,6 +21,18 @@ HANDED_IN = (
 )  # fmt: skip
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "xdist_group(name): tests of one worker")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """One worker has the course, which is graded once; the others share the files."""
+    for item in items:
+        group = "course" if "course" in item.fixturenames else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _impatient():
     """A process that does nothing is stopped soon."""
