@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -56,22 +58,18 @@ def test_the_package_images_and_other_folders_are_open(tmp_path, monkeypatch):
 
 # The watch is that of the conftest beside pyproject.toml, for all folders below.
 @pytest.mark.parametrize("option", ["--nbval", "--nbval-lax"])
-def test_nbval_runs_every_notebook_under_the_watch(option, tmp_path):
-    folder = ROOT / "_build" / f"planted-{tmp_path.name}"
-    folder.mkdir(parents=True)
-    try:
-        planted = new_notebook(
-            cells=[new_code_cell("open('../../README.md')")],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-        )
-        nbformat.write(planted, folder / "planted.ipynb")
-        command = [sys.executable, "-m", "pytest", "-q", option, "--nbval-current-env"]
+def test_nbval_runs_every_notebook_under_the_watch(option):
+    (ROOT / "_build").mkdir(exist_ok=True)
+    planted = new_notebook(
+        cells=[new_code_cell("open('../../README.md')")],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    command = [sys.executable, "-m", "pytest", "-q", option, "--nbval-current-env"]
+    with tempfile.TemporaryDirectory(prefix="planted-", dir=ROOT / "_build") as folder:
+        nbformat.write(planted, Path(folder) / "planted.ipynb")
         found = subprocess.run(
-            [*command, str(folder)], cwd=ROOT, capture_output=True, text=True
+            [*command, folder], cwd=ROOT, capture_output=True, text=True
         )
-    finally:
-        (folder / "planted.ipynb").unlink(missing_ok=True)
-        folder.rmdir()
     assert "a reader who has only this notebook has no README.md" in found.stdout
     assert "1 failed" in found.stdout
 
