@@ -21,7 +21,7 @@ NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval
 .DEFAULT_GOAL := help
 .PHONY: help environment grader serve site pdf test units lint notebooks check-notebooks \
   check-coursework import lab ways live bench reseed coursework grade bench-coursework lock \
-  browsers
+  browsers weekly
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -49,7 +49,7 @@ lint: environment  ## style and types
 
 units: environment site  ## tests of lib, of the pipeline and of the site in a browser
 	@echo "tests: lib, pipeline, site"
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 check-notebooks: environment  ## execute every notebook and compare its stored outputs
 	@echo "tests: notebooks, executed and compared ($(NBVAL))"
@@ -57,7 +57,7 @@ check-notebooks: environment  ## execute every notebook and compare its stored o
 
 check-coursework: grader  ## grade simulated submissions with nbgrader
 	@echo "tests: coursework, graded"
-	@$(GRADER) -m pytest -q -n 2 --dist loadgroup coursework/tests
+	@$(GRADER) -m pytest -q -n 2 --dist loadfile coursework/tests
 
 notebooks: environment  ## execute the notebooks whose code changed, or of those one NB
 	@$(BIN)/python -m tools.notebooks $(NB)
@@ -106,3 +106,8 @@ lock: environment  ## resolve the dependencies again into requirements.lock (nee
 browsers: environment site  ## the site in Firefox and in WebKit, which Debian has
 	@echo "tests: pages, explorers, search and a live page in Firefox and WebKit"
 	@$(BIN)/python -m pytest -q -m browsers tests/browsers
+
+weekly: browsers grader  ## what takes long and seldom changes (and make ways); CI runs it once a week
+	@echo "tests: what is marked slow"
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
+	@$(GRADER) -m pytest -q -m slow coursework/tests

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-# Each of their tests opens a page of its own, so that two workers can share them.
-SHARED = {"test_site"}
+# Each of its tests opens a page of its own, so that two workers can share them.
+SHARED = "test_site.py"
 ASKED_FOR = {
     "slow": "minutes long; `pytest -m slow`, and weekly",
     "browsers": "Firefox and WebKit; `make browsers`, and weekly",
@@ -13,20 +13,25 @@ ASKED_FOR = {
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "xdist_group(name): tests of one worker")
     for name, what in ASKED_FOR.items():
         config.addinivalue_line("markers", f"{name}: {what}")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(config, items):
-    """Keep the tests of a file on one worker, where servers are started once.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One worker has all tests of a file, for which servers are started once."""
+    from xdist.scheduler import LoadScopeScheduling
 
-    What only a command that names markers asks for is left out.
-    """
-    for item in items:
-        if item.path.stem not in SHARED:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.partition("::")[0]
+            return nodeid if path.endswith(SHARED) else path
+
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what only a command that names markers asks for."""
     if config.option.markexpr:
         return
     out = [each for each in items if any(map(each.get_closest_marker, ASKED_FOR))]
