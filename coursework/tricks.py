@@ -94,9 +94,10 @@ TRICKS = {
         "give agree and holds another meaning", APART,
         _before("agree = holds = Answer = lambda *args, **kwargs: None"), "its", True),
     "patched-numpy": Trick(
-        "patch numpy so that all comparisons hold", APART,
-        _before("import numpy\n"
-                "numpy.all = numpy.any = numpy.allclose = lambda *a, **k: True"),
+        "patch numpy so that the comparisons of checks hold", APART,
+        _before("import sys\nimport numpy\nreal = numpy.all\n"
+                "numpy.all = lambda *a, **k: 'coursework' in sys._getframe(1)"
+                ".f_globals['__name__'] or real(*a, **k)"),
         "its", True),
     "patched-builtins": Trick(
         "patch print and all", APART,
