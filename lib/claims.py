@@ -39,7 +39,7 @@ class ClaimFailed(AssertionError):
         self.verdict = verdict
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints: the sentence alone, without the lines of the check."""
+        """Give IPython the sentence alone to print, without the lines of the check."""
         return [f"ClaimFailed: {self}"]
 
     def __reduce__(self) -> tuple[type[ClaimFailed], tuple[Verdict]]:

@@ -28,7 +28,7 @@ class CheckFailed(AssertionError):
     """A property that an answer lacks, in one sentence."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints: the sentence alone, without the lines of the check."""
+        """Give IPython the sentence alone to print, without the lines of the check."""
         return [f"CheckFailed: {self}"]
 
 

@@ -26,7 +26,7 @@ class DataUnavailable(RuntimeError):
     """The images could not be read; the message says what to put where."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints: the sentence alone."""
+        """Give IPython the sentence alone to print."""
         return [f"DataUnavailable: {self}"]
 
 

@@ -55,7 +55,7 @@ def numeric(stops: tuple[Any, ...]) -> bool:
 
 
 def whole(stops: tuple[Any, ...]) -> bool:
-    """Whether the stops are integers."""
+    """Say whether the stops are integers."""
     return all(isinstance(x, int) for x in stops)
 
 
