@@ -16,7 +16,6 @@ import argparse
 import base64
 import hashlib
 import json
-import os
 import posixpath
 import shutil
 import subprocess
@@ -27,7 +26,6 @@ from email.parser import Parser
 from pathlib import Path
 from typing import Any
 
-from flit_core import buildapi
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
@@ -37,6 +35,7 @@ from tools.finish import with_policy
 from tools.live_page import SUFFIX, offered
 from tools.serve import build
 from tools.texts import texts
+from tools.wheel import build as build_wheel
 
 VERSION = "314.0.6"  # the one that jupyterlite-pyodide-kernel in tools/lite.lock is for
 INTEGRITY = (  # of the npm registry: SHA-512 of the package, in base 64
@@ -127,16 +126,6 @@ def fetch_pure(folder: Path, python: Path) -> None:
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         raise PipelineError(f"pip could not fetch {WHEELS.name}: {result.stderr}")
-
-
-def book_wheel(folder: Path) -> None:
-    """The package of this book."""
-    here = os.getcwd()
-    os.chdir(ROOT)
-    try:
-        buildapi.build_wheel(str(folder))
-    finally:
-        os.chdir(here)
 
 
 def entry(wheel: Path) -> dict[str, Any]:
@@ -283,7 +272,7 @@ def main() -> None:
     fetch_pure(pyodide, tools / "python")
     if not options.core:
         fetch_compiled(pyodide)
-    book_wheel(pyodide)
+    build_wheel(pyodide)
     size = add_lite(site, pyodide, tools / "jupyter-lite")
     print(f"lite: built into {site / LITE}; a reader loads about {size} MB")
     if options.core:
