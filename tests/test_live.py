@@ -183,7 +183,10 @@ def test_scripts_in_output_do_not_run(browser, address):
 
 
 def test_kernel_that_dies_is_replaced_and_edits_stay(page):
-    write(page, 1, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    write(page, 1, "import os, signal")
+    says(page, "Cell 1 has run")
+    with page.expect_websocket():
+        write(page, 1, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
     said = says(page, "The kernel died")
     assert "A new one has started" in said and "edits are kept" in said
     assert "SIGKILL" in cell(page, 1).locator("pre").first.inner_text()
@@ -204,7 +207,9 @@ def test_stop_and_restart(page):
     assert "KeyboardInterrupt" in cell(page, 1).locator(".cell_output").inner_text()
     write(page, 1, "known = 1")
     says(page, "Cell 1 has run")
-    page.get_by_role("button", name="Restart").click()
+    # On the connection of the kernel before, first messages of the next may be missed.
+    with page.expect_websocket():
+        page.get_by_role("button", name="Restart").click()
     says(page, "was restarted")
     write(page, 1, "'known' in globals()")
     says(page, "Cell 1 has run")

@@ -77,9 +77,15 @@ def opened(context, address, seen):
     """A page of the site, with all it complains of appended to ``seen``."""
     page = context.new_page()
     host = re.match(r"https?://[^/]+/", address).group()
+
+    def failed(request):
+        # What a page that is left at once still asks for, such as its icon, is aborted.
+        if request.failure != "net::ERR_ABORTED":
+            seen.append(f"failed: {request.url}: {request.failure}")
+
     page.on("console", lambda m: m.type == "error" and seen.append(m.text))
     page.on("pageerror", lambda error: seen.append(str(error)))
-    page.on("requestfailed", lambda request: seen.append(f"failed: {request.url}"))
+    page.on("requestfailed", failed)
     page.on(
         "response", lambda r: r.status >= 400 and seen.append(f"{r.status}: {r.url}")
     )

@@ -26,23 +26,37 @@ export class Kernel {
   }
 
   constructor(server, id, lost) {
-    Object.assign(this, { server, id, lost, session: crypto.randomUUID() });
+    Object.assign(this, { server, id, lost });
     this.waiting = new Map(); // message id: what waits for its answers
   }
 
+  // A connection, and `ready` once the kernel answers on it. A kernel that was started
+  // again needs a new one: on the old one the server may miss its first messages, and a
+  // cell would run without end. On a new one the server first waits for an answer.
   open() {
+    this.session = crypto.randomUUID();
     const address = new URL(`api/kernels/${this.id}/channels`, this.server.address);
     address.protocol = address.protocol.replace("http", "ws");
     address.search = new URLSearchParams({ session_id: this.session, token: this.server.token });
-    this.socket = new WebSocket(address);
-    this.socket.onmessage = ({ data }) => typeof data === "string" && this.receive(JSON.parse(data));
-    return new Promise((resolve, reject) => {
-      this.socket.onopen = resolve;
-      this.socket.onclose = () => {
+    this.close();
+    const socket = new WebSocket(address);
+    socket.onmessage = ({ data }) => typeof data === "string" && this.receive(JSON.parse(data));
+    this.socket = socket;
+    this.ready = new Promise((resolve, reject) => {
+      socket.onopen = resolve;
+      socket.onclose = () => {
         reject(new Error(LOST));
-        if (!this.closing) this.fail(LOST, true);
+        this.fail(LOST, true);
       };
     });
+    this.ready.catch(() => {}); // said by `fail`, and by whoever waits for it
+    return this.ready;
+  }
+
+  close() {
+    if (!this.socket) return;
+    this.socket.onclose = this.socket.onmessage = null;
+    this.socket.close();
   }
 
   receive({ header, parent_header: parent, content }) {
@@ -50,6 +64,9 @@ export class Kernel {
     if (!this.restarting && ["restarting", "autorestarting", "dead"].includes(state)) {
       const next = state === "dead" ? "A new one starts with the next cell." : "A new one has started.";
       this.fail(`The kernel died, perhaps for want of memory. ${next} ${KEPT}`, state === "dead");
+      if (state === "dead") this.close();
+      else this.open();
+      return;
     }
     const run = this.waiting.get(parent.msg_id);
     if (!run) return;
@@ -63,7 +80,8 @@ export class Kernel {
   }
 
   // Whether the code ran without error; `show` gets what it shows, message by message.
-  execute(code, show) {
+  async execute(code, show) {
+    await this.ready;
     const msg_id = crypto.randomUUID();
     const header = { msg_id, msg_type: "execute_request", session: this.session, username: "reader", version: "5.3", date: new Date().toISOString() };
     const content = { code, silent: false, store_history: true, user_expressions: {}, allow_stdin: false, stop_on_error: true };
@@ -86,14 +104,14 @@ export class Kernel {
     this.restarting = true;
     this.fail("Restarting Python …", false);
     await ask(this.server, `api/kernels/${this.id}/restart`, { method: "POST" });
+    await this.open();
     this.restarting = false;
     this.lost(`The kernel was restarted. ${KEPT}`, false);
     return this;
   }
 
   stop() {
-    this.closing = true;
-    this.socket.close();
+    this.close();
     ask(this.server, `api/kernels/${this.id}`, { method: "DELETE", keepalive: true }).catch(() => {});
   }
 }
