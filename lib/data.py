@@ -21,6 +21,12 @@ _URL = (
 )
 _TILES, _SIDE, _CLASSES = 30, 28, 10
 
+#: What the ten classes are called.
+CLASS_NAMES = (
+    "T-shirt", "trousers", "pullover", "dress", "coat",
+    "sandal", "shirt", "sneaker", "bag", "ankle boot",
+)  # fmt: skip
+
 
 class DataUnavailable(RuntimeError):
     """The images could not be read; the message says what to put where."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from lib.sphere import cosines
 from lib.sphere.coalescence import Coalescence, coalesce
+from lib.sphere.crowd import crowd
 from lib.sphere.energy import dissipation, interaction_energy, partition_function
 from lib.sphere.equiangular import (
     attention_cosine,
@@ -31,7 +32,13 @@ from lib.sphere.equiangular import (
     equiangular_time,
 )
 from lib.sphere.field import attention_field, attention_output, flow, simulate
-from lib.sphere.geometry import cluster_labels, project, uniform_tokens
+from lib.sphere.geometry import (
+    cluster_count,
+    cluster_labels,
+    neighbors,
+    project,
+    uniform_tokens,
+)
 from lib.sphere.hemisphere import hemisphere_pole, hemisphere_probability
 from lib.sphere.layers import perceptron_output, post_norm_layers, pre_norm_layers
 
@@ -40,9 +47,11 @@ __all__ = [
     "attention_cosine",
     "attention_field",
     "attention_output",
+    "cluster_count",
     "cluster_labels",
     "coalesce",
     "cosines",
+    "crowd",
     "dissipation",
     "equiangular_field",
     "equiangular_gap",
@@ -51,6 +60,7 @@ __all__ = [
     "hemisphere_pole",
     "hemisphere_probability",
     "interaction_energy",
+    "neighbors",
     "partition_function",
     "perceptron_output",
     "post_norm_layers",

@@ -135,3 +135,59 @@ def cluster_labels(x: npt.ArrayLike, radius: float) -> npt.NDArray[np.int64]:
         )
         row[:] = components[1]
     return labels.reshape(*batch, n)
+
+
+def neighbors(x: npt.ArrayLike, radius: float) -> Array:
+    """Number of tokens within a chord of ``radius`` of each token, itself included.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., n, d)
+        Unit tokens.
+    radius : float
+        Largest chord :math:`|x_i - x_j|` of a neighbor.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+        Whole numbers from 1 to n.
+
+    Raises
+    ------
+    ValueError
+        For tokens off the sphere, or a radius that is not positive.
+    """
+    x = require_unit("x", x)
+    require_positive("radius", radius)
+    apart = x[..., :, None, :] - x[..., None, :, :]  # (..., n, n, d)
+    near = np.sum(apart * apart, axis=-1) <= radius * radius
+    return np.asarray(np.sum(np.where(near, 1.0, 0.0), axis=-1))
+
+
+def cluster_count(x: npt.ArrayLike, radius: float) -> Array:
+    r"""Number of clusters :math:`\sum_i 1 / n_i`, with :func:`neighbors` :math:`n_i`.
+
+    Where clusters are narrower than ``radius`` and farther apart, each token counts as
+    one share of its cluster, and the sum is exactly the number of clusters. Of tokens
+    that still move it is a number between, and by the bound of Caro and Wei at most
+    the number of tokens that can be chosen farther apart than ``radius``. Unlike
+    :func:`cluster_labels` it takes no chain of steps for one cluster.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., n, d)
+        Unit tokens.
+    radius : float
+        Largest chord within a cluster.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        From 1 to n; one number for each system.
+
+    Raises
+    ------
+    ValueError
+        As :func:`neighbors`.
+    """
+    return np.asarray(np.sum(1 / neighbors(x, radius), axis=-1))[()]

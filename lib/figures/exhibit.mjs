@@ -1,0 +1,231 @@
+// Brings the live exhibits of a page to life. Kernels compute: functions of the book's
+// Python, printed as JavaScript. Here is what all exhibits share: controls, a clock,
+// what is said of what moves, and the stored pictures where a kernel says no.
+import { generator } from "./random.mjs";
+
+const SCRIPTS = {
+  globe: () => import("./globe.mjs"),
+  weights: () => import("./weights.mjs"),
+};
+const SAID_EVERY = 3000; // milliseconds between sentences while something moves
+const LONGEST = 0.05; // seconds that one frame may stand for: nothing is made up for
+
+export class Refused extends Error {}
+
+export const short = (value) => {
+  if (Number.isInteger(value)) return String(value);
+  const size = Math.abs(value);
+  return size >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(size < 1 ? 2 : 3)));
+};
+
+const element = (tag, classes, text = "") => {
+  const made = document.createElement(tag);
+  made.className = classes;
+  made.textContent = text;
+  return made;
+};
+
+// The outputs of a kernel, or null where it says that it was not recorded for this.
+const caller = (kernels) => (name, inputs) => {
+  const found = kernels[name](inputs);
+  const bad = (value) => (typeof value === "number" ? !Number.isFinite(value) : value.some?.((x) => !Number.isFinite(x)));
+  return found.ok && !Object.values(found).some(bad) ? found : null;
+};
+
+// A slider or buttons; `moved` is called with each new value. Returns how to set it.
+const control = (described, box, moved) => {
+  if (described.kind === "choice") {
+    box.addEventListener("change", (event) => moved(Number(event.target.value)));
+    return (value) => box.querySelectorAll("input").forEach((each) => (each.checked = Number(each.value) === value));
+  }
+  const { low, high, log, zero, whole } = described;
+  const [input, output] = box;
+  const at = (place) => {
+    if (zero && place <= 0) return 0;
+    const value = log ? low * (high / low) ** place : low + (high - low) * place;
+    return whole ? Math.round(value) : value;
+  };
+  const place = (value) => {
+    if (zero && value <= 0) return 0;
+    return log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+  };
+  const shown = (value) => {
+    output.textContent = short(value);
+    input.setAttribute("aria-valuetext", short(value));
+  };
+  const put = (value) => {
+    input.value = place(value);
+    shown(value);
+  };
+  const change = () => {
+    const value = at(Number(input.value));
+    shown(value);
+    moved(value);
+  };
+  input.addEventListener("input", change);
+  // The same way of one key in every browser: a hundredth, with a page key a tenth; at
+  // least one where numbers are whole.
+  const ways = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
+  input.addEventListener("keydown", (event) => {
+    const way = ways[event.key];
+    if (way === undefined) return;
+    event.preventDefault();
+    const now = Number(input.value);
+    let next = Math.min(1, Math.max(0, now + way / 100));
+    if (whole && at(next) === at(now)) next = place(Math.min(high, Math.max(low, at(now) + Math.sign(way))));
+    input.value = next;
+    change();
+  });
+  return put;
+};
+
+const run = (figure, data, make, kernels) => {
+  const part = (name) => figure.querySelector(`.exhibit-${name}`);
+  const [stage, controls, note] = ["stage", "controls", "note"].map(part);
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const values = {};
+  let playing = false, seen = false, stale = true, frame = 0, last = 0, refused = false;
+  let told = "", toldAt = 0, waiting = 0;
+
+  const tell = (text) => {
+    toldAt = performance.now();
+    if (text !== told) note.textContent = told = text;
+  };
+  const say = (soon) => {
+    clearTimeout(waiting);
+    const wait = soon ? 250 : Math.max(250, toldAt + SAID_EVERY - performance.now());
+    waiting = setTimeout(() => refused || tell(view.text()), wait);
+  };
+  // The stored pictures take the place of what cannot be computed, and a sentence why.
+  const refuse = (error) => {
+    refused = true;
+    play(false);
+    figure.classList.remove("exhibit-moves");
+    stage.hidden = true;
+    clearTimeout(waiting);
+    tell(`${error.message} The pictures are stored ones, for the values below them.`);
+  };
+  const guarded = (act) => {
+    try {
+      return act();
+    } catch (error) {
+      refuse(error);
+      return false;
+    }
+  };
+  const turn = (now) => {
+    frame = 0;
+    const seconds = Math.min((now - last) / 1000, LONGEST);
+    last = now;
+    if (playing) {
+      if (!guarded(() => view.tick(seconds))) play(false);
+      else if (performance.now() > toldAt + SAID_EVERY) say(false);
+      stale = true;
+    }
+    if (stale && !refused) guarded(view.draw);
+    stale = false;
+    wake();
+  };
+  const wake = () => {
+    if (!frame && seen && !document.hidden && !refused && (playing || stale)) frame = requestAnimationFrame(turn);
+  };
+  const redraw = () => {
+    stale = true;
+    wake();
+  };
+  // Something the reader did: what was refused is tried again.
+  const act = (change) => {
+    if (refused) {
+      refused = false;
+      stage.hidden = false;
+      figure.classList.add("exhibit-moves");
+    }
+    guarded(change);
+    say(true);
+    redraw();
+  };
+  const buttons = element("div", "exhibit-buttons");
+  const button = (text, press) => {
+    const made = element("button", "", text);
+    made.type = "button";
+    made.addEventListener("click", press);
+    buttons.append(made);
+    return made;
+  };
+  let toggle = null;
+  const play = (on) => {
+    if (!toggle || playing === on) return;
+    playing = on;
+    toggle.textContent = on ? "Pause" : "Play";
+    if (!on) say(true);
+    wake();
+  };
+  const api = {
+    stage, values, redraw, act, play: () => play(!playing), state: data.state,
+    call: caller(kernels), random: generator(data.seed),
+  };
+  const view = make(api);
+  if (view.tick) {
+    toggle = button("Play", () => act(() => play(!playing)));
+    button("Step", () => act(() => { play(false); view.step(); }));
+    button("Reset", () => act(() => { reset(); play(!still.matches); }));
+  }
+  if (view.again) button("Draw again", () => act(() => { view.again(); play(!still.matches); }));
+  const setters = {};
+  const reset = () => {
+    for (const [name, { start }] of Object.entries(data.controls)) setters[name]((values[name] = start));
+    view.reset();
+  };
+  const rows = [...controls.children];
+  for (const [name, described] of Object.entries(data.controls)) {
+    let box = rows.shift();
+    if (described.kind === "slider") box = [rows.shift(), rows.shift()];
+    setters[name] = control(described, box, (value) => act(() => { values[name] = value; view.changed(name); }));
+  }
+  if (buttons.children.length) controls.prepend(buttons);
+  reset();
+  controls.hidden = stage.hidden = false;
+  figure.classList.add("exhibit-moves");
+  note.setAttribute("role", "status");
+  tell(view.text());
+  new IntersectionObserver(([entry]) => {
+    seen = entry.isIntersecting;
+    wake();
+  }).observe(figure);
+  new ResizeObserver(redraw).observe(stage);
+  new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  document.addEventListener("visibilitychange", wake);
+  still.addEventListener("change", () => still.matches && play(false));
+  play(!still.matches);
+};
+
+const mount = async (figure) => {
+  if (figure.dataset.found) return;
+  figure.dataset.found = "";
+  try {
+    const data = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+    const names = Object.keys(data.kernels);
+    const files = names.map((name) => import(`./kernels/${data.kernels[name]}.mjs`));
+    const [script, ...kernels] = await Promise.all([SCRIPTS[data.script](), ...files]);
+    run(figure, data, script.default, Object.fromEntries(names.map((name, i) => [name, kernels[i].default])));
+  } catch (error) {
+    figure.querySelector(".exhibit-note").textContent = `Stored pictures: what would move them was not loaded (${error.message}).`;
+  }
+};
+
+// A figure is whole when something follows it: while the page still comes in, the last
+// one waits.
+const mountAll = (place) => place.querySelectorAll(".book-exhibit").forEach((figure) => {
+  if (document.readyState !== "loading" || figure.querySelector("figcaption")) mount(figure);
+});
+mountAll(document);
+if (document.readyState === "loading") {
+  const watch = new MutationObserver(() => mountAll(document));
+  watch.observe(document, { childList: true, subtree: true });
+  document.addEventListener("DOMContentLoaded", () => {
+    watch.disconnect();
+    mountAll(document);
+  });
+}
+// A live page says where new output stands.
+document.addEventListener("book:output", (event) => mountAll(event.target));

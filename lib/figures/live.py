@@ -1,0 +1,236 @@
+"""An exhibit: a state that the reader moves, computed by lib wherever it is shown."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from lib.core.checks import require_count
+from lib.figures import live_widgets, widgets
+from lib.figures.book_figure import BookFigure
+from lib.figures.controls import Choice, Control, Slider
+from lib.figures.markup import below, digest, picture, stored_forms
+from lib.figures.svg import own_ids
+
+#: Largest static form of one exhibit, in bytes, before compression.
+BUDGET = 160_000
+
+State = Mapping[str, Any]
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+# Digits of a number of the state: tokens then lie on the sphere within 1e-9.
+_DIGITS = 10
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A state, what draws it, what moves it, and pictures of it; from :func:`live`."""
+
+    script: str
+    draw: Callable[..., BookFigure]
+    state: State
+    controls: dict[str, Control]
+    frames: tuple[BookFigure, ...]
+    kernels: dict[str, str]
+    advance: Callable[..., State] | None = None
+    again: Callable[..., State] | None = None
+    seed: int = 0
+    caption: str | None = None
+
+    def __repr__(self) -> str:
+        return self.frames[0].alt
+
+    @property
+    def starts(self) -> dict[str, float]:
+        """The value at which each control opens."""
+        return {name: each.start for name, each in self.controls.items()}
+
+    @cached_property
+    def html(self) -> str:
+        """The static form, made once."""
+        return _static_form(self)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def _repr_mimebundle_(
+        self,
+        include: Container[str] | None = None,
+        exclude: Container[str] | None = None,
+    ) -> dict[str, Any]:
+        first = self.frames[0]
+        forms = stored_forms(self.html, first.alt, first._still, include, exclude)
+        live = self.widget()._repr_mimebundle_() if widgets.in_kernel() else {}
+        view = {k: v for k, v in live.items() if k.startswith("application/")}
+        return view | forms
+
+    def widget(self) -> Any:
+        """The live form in a kernel: ipywidgets around ``advance`` and ``draw``."""
+        return live_widgets.live_form(self)
+
+
+def live(
+    script: str,
+    draw: Callable[..., BookFigure],
+    *,
+    state: State,
+    controls: Mapping[str, Control],
+    kernels: Mapping[str, str],
+    positions: Sequence[tuple[State, Mapping[str, float]]] = (),
+    advance: Callable[..., State] | None = None,
+    again: Callable[..., State] | None = None,
+    seed: int = 0,
+    caption: str | None = None,
+) -> Exhibit:
+    """Show a state that the reader moves: one definition, three lives.
+
+    *Stored*: pictures of the opening and of further positions, drawn here. They stand
+    in the notebook, on paper, and where a browser runs no scripts. *In a kernel*:
+    widgets that call ``advance`` and ``draw``. *On the site*: a script that draws the
+    state, moved by the functions of lib themselves, printed as JavaScript (the
+    kernels). A kernel that leaves what it was recorded for says so; the stored pictures
+    then stand in its place.
+
+    Parameters
+    ----------
+    script : str
+        The drawing script of the site, ``"globe"`` or ``"weights"``.
+    draw : callable
+        ``draw(state, **values)``: a pure function that returns ``figure(...)``.
+    state : mapping
+        Where the exhibit opens: names to arrays, numbers, texts, or lists of them.
+    controls : mapping of name to Slider or Choice
+        What the reader moves; the names are those of the arguments of ``draw``.
+    kernels : mapping of str to str
+        For each function that the script calls, the name of its kernel.
+    positions : sequence of (state, values)
+        Further pictures.
+    advance : callable, optional
+        ``advance(state, **values)``: the next state, by the functions of the kernels.
+    again : callable, optional
+        ``again(state, rng, **values)``: a first state drawn anew.
+    seed : int
+        Seed of the generator that draws anew, on the page and in the kernel.
+    caption : str, optional
+        What to see, printed below; that of the first picture by default.
+
+    Returns
+    -------
+    Exhibit
+        Its ``_repr_html_()`` is the static form.
+
+    Raises
+    ------
+    ValueError
+        For names that are none, a state that is not finite numbers or texts, when
+        ``draw`` returns something else than a figure or differs between two calls, or
+        beyond 160 kB.
+    """
+    if not isinstance(script, str) or not _NAME.fullmatch(script):
+        raise ValueError(f"script must be a name in small letters, got {script!r}")
+    for role, kernel in kernels.items():
+        if not (isinstance(kernel, str) and _NAME.fullmatch(kernel)):
+            raise ValueError(
+                f"kernels[{role!r}] must be the name of a kernel, got {kernel!r}"
+            )
+    _require_controls(draw, controls)
+    require_count("seed", seed, least=0)
+    starts = {name: each.start for name, each in controls.items()}
+    frames = [_frame(draw, *each) for each in ((state, starts), *positions)]
+    if _frame(draw, state, starts) != frames[0]:
+        raise ValueError("draw is impure: two calls differ at the opening state")
+    frames[1:] = [replace(frame, source=None) for frame in frames[1:]]
+    exhibit = Exhibit(
+        script, draw, dict(state), dict(controls), tuple(frames), dict(kernels),
+        advance, again, seed, frames[0].caption if caption is None else caption,
+    )  # fmt: skip
+    size = len(exhibit.html.encode())
+    if size > BUDGET:
+        raise ValueError(
+            f"state and positions take {size} bytes, more than the {BUDGET} of one"
+            " exhibit: use fewer positions or simpler pictures"
+        )
+    return exhibit
+
+
+def _require_controls(
+    draw: Callable[..., BookFigure], controls: Mapping[str, Control]
+) -> None:
+    """Raise ValueError unless draw takes a state and the values of the controls."""
+    if not callable(draw):
+        raise ValueError(f"draw must be a function, got {draw!r}")
+    for name, each in controls.items():
+        if not isinstance(each, Slider | Choice):
+            raise ValueError(
+                f"controls[{name!r}] must be a Slider or a Choice, got {each!r}"
+            )
+    starts = {name: each.start for name, each in controls.items()}
+    try:
+        inspect.signature(draw).bind({}, **starts)
+    except TypeError as error:
+        raise ValueError(
+            f"draw must take a state and {', '.join(controls)}: {error}"
+        ) from error
+
+
+def _frame(
+    draw: Callable[..., BookFigure], state: State, values: Mapping[str, float]
+) -> BookFigure:
+    frame = draw(state, **values)
+    if not isinstance(frame, BookFigure):
+        raise ValueError(f"draw must return figure(...), got {type(frame).__name__}")
+    return frame
+
+
+def _static_form(exhibit: Exhibit) -> str:
+    """HTML that the page's exhibit.mjs brings to life; without it, the pictures."""
+    key = digest(*(f.svg for f in exhibit.frames), exhibit.starts, exhibit.script)
+    data = {
+        "script": exhibit.script,
+        "kernels": exhibit.kernels,
+        "controls": {n: each.described() for n, each in exhibit.controls.items()},
+        "state": {name: _plain(name, v) for name, v in exhibit.state.items()},
+        "seed": exhibit.seed,
+    }
+    # A closing tag, or the start of a comment, would change where the script ends.
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = text.replace("</", "<\\/").replace("<!", "<\\u0021")
+    pictures = "".join(
+        f'<div class="exhibit-frame">{picture(own_ids(f.svg, f"{key}-{i}"), f.alt)}'
+        f"{f'<p>{escape(f.caption)}</p>' if f.caption and i else ''}</div>"
+        for i, f in enumerate(exhibit.frames)
+    )
+    controls = "".join(
+        each.html(f"{key}-c{number}")
+        for number, each in enumerate(exhibit.controls.values())
+    )
+    return (
+        f'<figure class="book-figure book-exhibit" data-exhibit="{exhibit.script}">'
+        f'<div class="exhibit-frames">{pictures}</div>'
+        f'<p class="exhibit-note">Stored pictures: where scripts run, this moves.</p>'
+        f'<div class="exhibit-stage" hidden="hidden"></div>'
+        f'<div class="exhibit-controls" hidden="hidden">{controls}</div>'
+        f'<script type="application/json">{text}</script>'
+        f"{below(exhibit.caption)}</figure>"
+    )
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A part of the state as JSON has it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
+        return list(value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        raise ValueError(f"state[{name!r}] must be finite numbers or texts")
+    flat = [float(f"{x:.{_DIGITS}g}") for x in array.ravel().tolist()]
+    short = [int(x) if x.is_integer() and abs(x) < 2**53 else x for x in flat]
+    return short if array.ndim else short[0]

@@ -1,0 +1,171 @@
+"""The weights: what a query takes of each picture, and a polynomial in its scores."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+from lib.attention import softmax, softmax_expansion
+from lib.core.checks import Array, as_float, require_finite, require_square
+from lib.figures.book_figure import BookFigure, figure
+from lib.figures.controls import Choice, Slider
+from lib.figures.live import Exhibit, live
+from lib.figures.theme import COLORS, INK, style
+
+State = Mapping[str, Any]
+_TEMPERATURES = (1 / 64, 4.0)
+# Tops of the axis of weights; the lowest one that has room is taken.
+_TOPS = (0.2, 0.4, 1.0)
+_LEVELS = 16  # of gray, of a stored picture
+
+
+def weights(
+    pictures: npt.ArrayLike,
+    logits: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    temperature: float = 0.06,
+    order: int = 1,
+    query: int = 0,
+    caption: str | None = None,
+) -> Exhibit:
+    r"""Live exhibit of the softmax weights of one query, beside their expansion.
+
+    Under each picture stands its exact weight, a bar, and the Taylor polynomial of the
+    weights in the scores, a line. The reader moves the temperature, chooses the order,
+    and clicks another query. It computes by :func:`lib.attention.softmax` and
+    :func:`lib.attention.softmax_expansion`.
+
+    Parameters
+    ----------
+    pictures : array_like, shape (m, side, side)
+        Gray levels in [0, 1]: the tokens.
+    logits : array_like, shape (m, m)
+        Scores at temperature 1, queries along rows.
+    names : sequence of str, length m
+        What the pictures show.
+    temperature : float
+        Where it opens, from 1/64 to 4.
+    order : {0, 1, 2, 3}
+        Degree of the polynomial with which it opens.
+    query : int
+        Index of the query with which it opens.
+    caption : str, optional
+        What to see, printed below.
+
+    Returns
+    -------
+    Exhibit
+        As :func:`lib.figures.live`.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit, gray levels or numbers out of range.
+    """
+    scores = require_finite(
+        "logits", require_square("logits", as_float("logits", logits))
+    )
+    tiles = require_finite("pictures", as_float("pictures", pictures))
+    m = len(scores)
+    if scores.ndim != 2 or tiles.ndim != 3 or not len(tiles) == len(names) == m:
+        raise ValueError(
+            "pictures, logits and names must be of one length, got shapes"
+            f" {tiles.shape}, {scores.shape} and {len(names)} names"
+        )
+    if tiles.min() < 0 or tiles.max() > 1:
+        raise ValueError(
+            f"pictures must lie in [0, 1], got {tiles.min():g} to {tiles.max():g}"
+        )
+    first = {"temperature": temperature, "order": order, "query": query}
+    return live(
+        "weights",
+        draw_weights,
+        state={
+            "logits": scores,
+            "pictures": [_stored(tile) for tile in tiles],
+            "names": [*names],
+            "tops": _TOPS,
+        },
+        positions=[
+            (
+                {"logits": scores, "names": [*names], "pictures": []},
+                first | {"temperature": 4 * temperature},
+            )
+        ],
+        controls={
+            "temperature": Slider("τ₀", *_TEMPERATURES, temperature, log=True),
+            "order": Choice(
+                "order of the polynomial", {str(k): float(k) for k in range(4)}, order
+            ),
+            "query": Choice("query", dict(zip(names, range(m), strict=True)), query),
+        },
+        kernels={"expand": "softmax_expansion"},
+        caption=caption,
+    )
+
+
+def draw_weights(
+    state: State, *, temperature: float, order: float, query: float
+) -> BookFigure:
+    """Bars of the exact weights, lines of the polynomial, and the pictures below."""
+    names, degree = state["names"], round(order)
+    row = state["logits"][round(query)] / temperature
+    exact, polynomial = softmax(row), softmax_expansion(row, degree)
+    top = next(each for each in (*_TOPS, 1.0) if exact.max() <= each)
+    at = np.arange(len(names))
+    with style():
+        fig = Figure(figsize=(4.4, 2.5))
+        ax = fig.subplots()
+        ax.set(xlim=(-0.6, len(names) - 0.4), ylim=(-0.55 * top, 1.05 * top))
+        ax.bar(at, exact, width=0.62, color=COLORS[0])
+        ax.hlines(
+            np.clip(polynomial, -0.2 * top, 1.05 * top), at - 0.42, at + 0.42,
+            color=COLORS[1], linewidth=2,
+        )  # fmt: skip
+        ax.axhline(0, color=INK, linewidth=0.8)
+        ax.set(yticks=[0, top / 2, top], ylabel="weight", xticks=[])
+        ax.spines["bottom"].set_visible(False)
+        for i, picture in enumerate(state["pictures"]):
+            _place(ax, picture, i, top)
+    gap = np.abs(exact - polynomial).max()
+    return figure(
+        fig,
+        alt=f"Query {names[round(query)]} at τ₀ = {temperature:.3g}: the weights of"
+        f" {len(names)} garments, from {exact.min():.2f} to {exact.max():.2f}, as bars,"
+        f" and the polynomial of order {degree} as lines, off by at most {gap:.2g}.",
+        caption=f"Query: {names[round(query)]}; τ₀ = {temperature:.3g}, order {degree}."
+        " Bars: exact weights. Lines: the polynomial.",
+    )
+
+
+def _place(ax: Axes, picture: str, at: int, top: float) -> None:
+    """A picture below its bar."""
+    data = base64.b64decode(picture.partition(",")[2])
+    pixels = np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"))
+    ax.imshow(
+        pixels, extent=(at - 0.46, at + 0.46, -0.55 * top, -0.22 * top),
+        interpolation="none", aspect="auto",
+    )  # fmt: skip
+
+
+def _stored(tile: Array) -> str:
+    """A picture as a small PNG: its gray levels as the opacity of one color.
+
+    It then stands on the paper of either theme.
+    """
+    levels = np.round(tile * (_LEVELS - 1)).astype(np.uint8)
+    image = Image.fromarray(levels, "P")
+    image.putpalette([118, 118, 118] * _LEVELS)
+    opacity = bytes(round(255 * k / (_LEVELS - 1)) for k in range(_LEVELS))
+    file = io.BytesIO()
+    image.save(file, "png", bits=4, optimize=True, transparency=opacity)
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
