@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from tools.head import NOT_FOUND
 SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>\s*", re.S)
 # What lib.figures stores in place of a drawing, for notebooks that are not trusted.
 STILL = re.compile(r'<template><img [^>]*src="data:image/png;[^>]*></template>')
+# A live exhibit, and what the description in it names; in such a page, the way to the
+# root of the site.
+EXHIBIT = re.compile(r'<figure class="book-figure book-exhibit".*?</figure>', re.S)
+DESCRIBED = re.compile(r'\{"script":"([a-z0-9_]+)","kernels":(\{[^{}]*\})')
+CONTENT_ROOT = re.compile(r'data-content_root="([^"]*)"')
 # An address within the site, as from its root.
 WITHIN = re.compile(
     r'\b(href|src|action|data-content_root)="(?!#|/|[a-z][a-z+.-]*:)([^"]*)"'
@@ -52,6 +58,7 @@ def finished(html: str) -> str:
         with_theme_at_once,
         with_list_roles,
         with_unique_ids,
+        with_exhibits,
     ):
         html = mend(html)
     return with_policy(html)
@@ -115,6 +122,29 @@ def with_list_roles(html: str) -> str:
 def with_unique_ids(html: str) -> str:
     """sphinx-proof gives all proofs, and all bodies, one and the same id."""
     return re.sub(r' id="proof(-content)?"', "", html)
+
+
+def with_exhibits(html: str) -> str:
+    """Where a page has exhibits, their script, and at once what it will ask for.
+
+    It runs as soon as it is there: what moves stands at the top, and does not wait for
+    the end of the page.
+    """
+    found = [DESCRIBED.search(each) for each in EXHIBIT.findall(html)]
+    if not found:
+        return html
+    root = CONTENT_ROOT.search(html)
+    static = f"{root[1] if root else ''}_static"
+    names = ["random"]
+    for each in found:
+        if each is None:
+            raise ValueError("an exhibit does not say which script and kernels it has")
+        names += [each[1], *(f"kernels/{k}" for k in json.loads(each[2]).values())]
+    tags = [f'<script type="module" async src="{static}/exhibit.mjs"></script>'] + [
+        f'<link rel="modulepreload" href="{static}/{name}.mjs" />'
+        for name in dict.fromkeys(names)
+    ]
+    return html.replace("</title>", "\n    ".join(["</title>", *tags]), 1)
 
 
 def with_policy(html: str, *more: str) -> str:

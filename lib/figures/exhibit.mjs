@@ -101,6 +101,7 @@ const run = (figure, data, make, kernels) => {
     refused = true;
     play(false);
     figure.classList.remove("exhibit-moves");
+    figure.dataset.stands = "";
     stage.hidden = true;
     clearTimeout(waiting);
     tell(`${error.message} The pictures are stored ones, for the values below them.`);
@@ -210,6 +211,7 @@ const mount = async (figure) => {
     run(figure, data, script.default, Object.fromEntries(names.map((name, i) => [name, kernels[i].default])));
   } catch (error) {
     figure.querySelector(".exhibit-note").textContent = `Stored pictures: what would move them was not loaded (${error.message}).`;
+    figure.dataset.stands = "";
   }
 };
 

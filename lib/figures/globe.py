@@ -127,13 +127,12 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
     height, count = state["heights"][-1], state["clusters"][-1]
     with style():
         fig = Figure(figsize=(4.4, 2.6))
-        left, right = np.ravel(fig.subfigures(1, 2, width_ratios=(1, 0.9)))
+        axes = fig.subplot_mosaic("ge;gc", width_ratios=(1.3, 1))
         near = crowd(state["x"], beta, state["radius"])["neighbors"]
-        _draw_tokens(left.subplots(), state["x"], near)
-        top, bottom = right.subplots(2, 1)
-        _draw_history(top, state, "heights", "energy", (0, 1.05), "x")
-        _draw_history(bottom, state, "clusters", "clusters", (0.8, 300), "xy")
-        bottom.set_xlabel("time")
+        _draw_tokens(axes["g"], state["x"], near)
+        _draw_history(axes["e"], state, "heights", "energy", (0, 1.05), "x")
+        _draw_history(axes["c"], state, "clusters", "clusters", (0.8, 300), "xy")
+        axes["c"].set_xlabel("time")
     sign = "attract" if value > 0 else "repel"
     return figure(
         fig,
