@@ -17,7 +17,7 @@ STILL = re.compile(r'<template><img [^>]*src="data:image/png;[^>]*></template>')
 # A live exhibit, and what the description in it names; in such a page, the way to the
 # root of the site.
 EXHIBIT = re.compile(r'<figure class="book-figure book-exhibit".*?</figure>', re.S)
-DESCRIBED = re.compile(r'\{"script":"([a-z0-9_]+)","kernels":(\{[^{}]*\})')
+DESCRIBED = re.compile(r'\{"script":"([a-z0-9-]+)","kernels":(\{[^{}]*\})')
 CONTENT_ROOT = re.compile(r'data-content_root="([^"]*)"')
 # An address within the site, as from its root.
 WITHIN = re.compile(

@@ -24,7 +24,7 @@ from lib.figures.svg import own_ids
 BUDGET = 160_000
 
 State = Mapping[str, Any]
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 # Digits of a number of the state: tokens then lie on the sphere within 1e-9.
 _DIGITS = 10
 
@@ -109,7 +109,7 @@ def live(
     controls : mapping of name to Slider or Choice
         What the reader moves; the names are those of the arguments of ``draw``.
     kernels : mapping of str to str
-        For each function that the script calls, the name of its kernel.
+        For each function that the script calls, the name of the file of its kernel.
     positions : sequence of (state, values)
         Further pictures.
     advance : callable, optional

@@ -108,7 +108,7 @@ def weights(
             ),
             "query": Choice("query", dict(zip(names, range(m), strict=True)), query),
         },
-        kernels={"expand": "softmax_expansion"},
+        kernels={"expand": "softmax-expansion"},
         caption=caption,
     )
 

@@ -95,7 +95,7 @@ def globe(
             ),
             "value": Choice("V", {"+I attracts": 1.0, "−I repels": -1.0}, 1.0),
         },
-        kernels={"step": "sphere_step", "crowd": "sphere_crowd"},
+        kernels={"step": "sphere-step", "crowd": "sphere-crowd"},
         advance=advance_globe,
         again=lambda state, rng, **values: _begin(
             uniform_tokens(round(values["tokens"]), 3, rng=rng),

@@ -1,0 +1,9 @@
+"""Exhibits of the book: what moves by itself, and the functions of lib that move it.
+
+Each is a :func:`lib.figures.live` of its own, for more than one page.
+"""
+
+from lib.exhibits.globe import globe
+from lib.exhibits.weights import weights
+
+__all__ = ["globe", "weights"]
