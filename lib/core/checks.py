@@ -124,7 +124,8 @@ def require_matrix(name: str, array: Array) -> Array:
 
 def _number(value: object) -> float:
     """A real number as a float, NaN for anything else."""
-    return float(value) if isinstance(value, Real) else np.nan
+    # Not float(value): arrays that record what is done with them have numbers as well.
+    return np.asarray(value, np.float64).item() if isinstance(value, Real) else np.nan
 
 
 def require_positive(name: str, value: float) -> float:
