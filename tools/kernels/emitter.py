@@ -403,7 +403,7 @@ class Emitter:
             f"export default function ({{ {parameters} }}) {{",
             *memory,
             *body,
-            *("const ok =", *(f"  && {each}" for each in conditions)),
+            *("const ok = true", *(f"  && {each}" for each in conditions)),
             f"return {{ ok, {', '.join(outputs)} }};",
             "}",
         ]

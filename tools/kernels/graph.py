@@ -250,8 +250,11 @@ def written(into: Any, made: Traced, here: Place) -> Traced:
     if not isinstance(into, Traced) or into._node.shape != made.node.shape:
         raise Refused(f"{here}: a recorded value is written into another array")
     into.current()[...] = made.example
-    for each in filter(None, (ref() for ref in into.graph.alive)):
-        if each is not into and np.may_share_memory(each.example, into.example):
+    for reference in into.graph.alive:
+        each = reference()
+        if each is None or each is into:
+            continue
+        if np.may_share_memory(each.example, into.example):
             each.stale = str(here)
     into._node = made.node
     return into
