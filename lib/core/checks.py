@@ -161,7 +161,7 @@ def require_count(
         raise ValueError(
             f"{name} must be an integer from {least} to {most}, got {value!r}"
         )
-    return int(value)
+    return np.asarray(value).item()  # a Python int, as in _number
 
 
 def require_flag(name: str, value: bool) -> bool:

@@ -38,6 +38,7 @@ def recorded(kernel: Kernel, start: int, seed: int) -> Program:
     """The kernel recorded with free sizes start, start + 1, ..."""
     sizes = {letter: start + k for k, letter in enumerate(kernel.letters)}
     example = drawn(kernel, sizes, seed)
+    example |= {name: turn(example[name]) for name, turn in kernel.turned.items()}
     return record(kernel.call, kernel.inputs, example, kernel.exempt)
 
 

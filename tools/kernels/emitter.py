@@ -21,7 +21,6 @@ from tools.kernels.graph import Along, Node, Refused, Size
 from tools.kernels.operations import (
     ATOM,
     OPERATIONS,
-    OR,
     REDUCTIONS,
     expression,
     number,
@@ -379,8 +378,7 @@ class Emitter:
         self.here = ()
         for guard, seen in self.program.guards:
             held = self.entry(guard, (), self.read)
-            held = held if seen else expression("logical_not", [held])
-            yield folded("logical_and", [("", OR), held])[0].removeprefix("() && ")
+            yield (held if seen else expression("logical_not", [held]))[0]
 
     def module(self, title: str) -> str:
         """The module, with a first line that says what it is."""
@@ -395,7 +393,7 @@ class Emitter:
             name if node.shape else f"{name}: {self.local(node, ())}"
             for name, node in self.program.outputs.items()
         ]
-        conditions = list(dict.fromkeys(self.conditions()))
+        conditions = dict.fromkeys(self.conditions())
         parameters = ", ".join([*self.program.letters, *self.program.inputs])
         lines = [
             f"// {title}",
@@ -403,7 +401,9 @@ class Emitter:
             f"export default function ({{ {parameters} }}) {{",
             *memory,
             *body,
-            *("const ok = true", *(f"  && {each}" for each in conditions)),
+            "const ok = [",
+            *(f"  {condition}," for condition in conditions),
+            "].every(Boolean);",
             f"return {{ ok, {', '.join(outputs)} }};",
             "}",
         ]

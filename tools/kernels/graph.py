@@ -13,7 +13,7 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,8 +109,10 @@ class Graph:
         return self.node("constant", data=tuple(array.ravel().tolist()), shape=array.shape)
 
     def traced(self, node: Node, example: Any) -> Traced:
-        kind = Traced if node.shape else Number
-        return kind(self, node, np.asarray(example))
+        example = np.asarray(example)
+        whole = node.op in ("size", "input") and example.dtype.kind == "i"
+        kind = Traced if node.shape else Count if whole else Number
+        return kind(self, node, example)
 
     def size(self, size: Size) -> int | Traced:
         return self.sizes[size] if isinstance(size, str) else size
@@ -118,9 +120,14 @@ class Graph:
     def leave(self, what: str) -> None:
         """Let a value leave the graph where that is exempt, and refuse it elsewhere."""
         here = place()
-        if here.function not in self.exempt:
+        if not self.exempts(here):
             raise Refused(f"{here}: {what}")
-        self.used.add(here.function)
+
+    def exempts(self, here: Place) -> bool:
+        """Whether a function, or one around it, is exempt."""
+        name = here.function.split(".<locals>")[0]
+        self.used |= {name} & self.exempt.keys()
+        return name in self.exempt
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -188,11 +195,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __bool__(self) -> bool:
         seen = bool(self.current())
-        if self.node.op != "literal":
-            if (here := place().function) in self.graph.exempt:
-                self.graph.used.add(here)
-            else:
-                self.graph.guards[self.node, seen] = None
+        if self.node.op != "literal" and not self.graph.exempts(place()):
+            self.graph.guards[self.node, seen] = None
         return seen
 
     def __float__(self) -> float:
@@ -268,7 +272,12 @@ class Number(Traced):
         return self
 
 
+class Count(Number):
+    """A recorded whole number: a size, or an input that is one."""
+
+
 Real.register(Number)
+Integral.register(Count)
 
 
 def _method(name: str) -> Callable[..., Any]:

@@ -37,7 +37,7 @@ def record(
     graph = Graph(rules, exempt or {})
     given = {}
     for name, shape in inputs.items():
-        value = np.array(example[name], dtype=np.float64)
+        value = np.array(example[name])
         for size, known in zip(shape, value.shape, strict=True):
             if isinstance(size, str) and size not in graph.sizes:
                 graph.sizes[size] = graph.traced(graph.node("size", data=size), known)

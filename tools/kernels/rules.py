@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from scipy.spatial import distance
 
 from tools.kernels.graph import (
     Along,
@@ -300,13 +301,13 @@ REWRITTEN: dict[str, Callable[..., Any]] = {
 def creating(g: Graph) -> Iterator[None]:
     """numpy's functions that make arrays, for recorded sizes and numbers as well."""
     with ExitStack() as patches:
-        for name, rule in CREATING.items():
-            known = getattr(np, name)
+        for (module, name), rule in CREATING.items():
+            known = getattr(module, name)
 
             def made(*args: Any, _known: Any = known, _rule: Any = rule, **kw: Any) -> Any:
                 return _rule(g, *args) if _recorded(args) else _known(*args, **kw)
 
-            patches.enter_context(mock.patch.object(np, name, made))
+            patches.enter_context(mock.patch.object(module, name, made))
         yield
 
 
@@ -334,11 +335,19 @@ def _arange(g: Graph, size: Traced) -> Traced:
     return g.traced(g.node("arange", shape=shape), np.arange(int(size.current())))
 
 
-CREATING: dict[str, Callable[..., Any]] = {
-    "arange": _arange,
-    "asarray": _as_array,
-    "eye": _eye,
-    "full": _filled,
-    "ones": lambda g, shape, *_: _filled(g, shape, 1.0),
-    "zeros": lambda g, shape, *_: _filled(g, shape, 0.0),
+def _distances(g: Graph, one: Traced, other: Traced, metric: str) -> Traced:
+    if metric != "sqeuclidean":
+        raise refuse(f"no rule for distances of kind {metric}")
+    difference = one[:, None, :] - other[None, :, :]
+    return np.sum(difference * difference, axis=-1)
+
+
+CREATING: dict[tuple[Any, str], Callable[..., Any]] = {
+    (np, "arange"): _arange,
+    (np, "asarray"): _as_array,
+    (np, "eye"): _eye,
+    (np, "full"): _filled,
+    (np, "ones"): lambda g, shape, *_: _filled(g, shape, 1.0),
+    (np, "zeros"): lambda g, shape, *_: _filled(g, shape, 0.0),
+    (distance, "cdist"): _distances,
 }
