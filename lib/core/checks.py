@@ -161,7 +161,8 @@ def require_count(
         raise ValueError(
             f"{name} must be an integer from {least} to {most}, got {value!r}"
         )
-    return np.asarray(value).item()  # a Python int, as in _number
+    count: int = np.asarray(value).item()  # as in _number
+    return count
 
 
 def require_flag(name: str, value: bool) -> bool:

@@ -14,8 +14,13 @@ import numpy as np
 from tools.command import PipelineError
 from tools.kernels.build import drawn, flat
 from tools.kernels.catalog import Kernel
+from tools.serve import served
 
 RUN = Path(__file__).with_name("run.mjs")
+IN_PAGE = """async ([source, jobs, base]) => {
+  const module = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  return (await import(module)).answers(jobs, base);
+}"""
 SIZES = (1, 2, 3, 17, 100, 400)  # none of them was recorded
 # Jobs, each a file and inputs, to what the kernels of a built site answer.
 Engine = Callable[[Path, list[dict[str, Any]]], list[dict[str, Any]]]
@@ -44,6 +49,20 @@ def in_node(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return json.loads(found.stdout)
 
 
+def in_browser(browser: Any) -> Engine:
+    """What a browser of playwright answers."""
+
+    def engine(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        with served(folder) as address:
+            page = browser.new_page()
+            page.goto(address)
+            found = page.evaluate(IN_PAGE, [RUN.read_text(), jobs, address])
+            page.close()
+        return found
+
+    return engine
+
+
 def rows(
     engine: Engine, folder: Path, kernels: Iterable[Kernel], sizes: Iterable[int] = SIZES
 ) -> list[Row]:
@@ -51,14 +70,26 @@ def rows(
     pairs = [(kernel, size) for kernel in kernels for size in sizes]
     inputs = [at_size(kernel, size) for kernel, size in pairs]
     jobs = [
-        {"file": kernel.file, "inputs": {**each[0], **flat(each[1])}}
-        for (kernel, _), each in zip(pairs, inputs, strict=True)
+        job(kernel, *each) for (kernel, _), each in zip(pairs, inputs, strict=True)
     ]
     found = engine(folder, jobs)
     return [
         Row(kernel.name, size, each["ok"], error(each, kernel.call(**values)))
         for (kernel, size), (_, values), each in zip(pairs, inputs, found, strict=True)
     ]
+
+
+def job(kernel: Kernel, sizes: Mapping[str, int], values: Any) -> dict[str, Any]:
+    """What an engine is asked; JSON has texts for what is not finite."""
+    texts = {np.inf: "Infinity", -np.inf: "-Infinity"}
+
+    def spoken(value: Any) -> Any:
+        if isinstance(value, list):
+            return [spoken(each) for each in value]
+        return value if np.isfinite(value) else texts.get(value, "NaN")
+
+    inputs = {name: spoken(value) for name, value in flat(values).items()}
+    return {"file": kernel.file, "inputs": {**sizes, **inputs}}
 
 
 def at_size(kernel: Kernel, size: int) -> tuple[dict[str, int], dict[str, Any]]:

@@ -1,6 +1,11 @@
 // Answers of kernels to inputs, in a browser or in node: see parity.py.
-const taken = (value) => (Array.isArray(value) ? Float64Array.from(value) : value);
-const given = (value) => (value instanceof Float64Array ? Array.from(value) : value);
+// JSON has no infinity and no NaN: these come and go as texts.
+const taken = (value) =>
+  Array.isArray(value) ? Float64Array.from(value, Number) : Number(value);
+const spoken = (value) => (Number.isFinite(value) ? value : String(value));
+const given = (value) =>
+  value instanceof Float64Array ? Array.from(value, spoken)
+  : typeof value === "number" ? spoken(value) : value;
 const mapped = (values, change) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 
