@@ -22,6 +22,7 @@ from tools import (
 )
 from tools.command import ROOT
 from tools.finish import finish
+from tools.kernels import build as kernels
 from tools.texts import texts
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
@@ -78,6 +79,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
         finish(folder, head.base_path(address))
         live_page.write_live_pages(folder, texts(), ROOT, launch.repository())
         wheel.build(folder)
+        kernels.build(folder)
         publish(folder, app.env.found_docs, address)
 
 

@@ -1,0 +1,291 @@
+"""Kernels: what is recorded is what lib computes, and what cannot be is refused."""
+
+import gzip
+import importlib
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from lib import attention, sde, sphere
+from tools.command import PipelineError
+from tools.kernels import __main__ as command
+from tools.kernels import build, operations, parity
+from tools.kernels.catalog import KERNELS, Kernel
+from tools.kernels.graph import Graph, Refused, Traced
+from tools.kernels.recorder import record
+
+NAMES = [kernel.name for kernel in KERNELS]
+CLOSE = 1e-12
+
+
+@pytest.fixture(scope="module", params=["node", "chromium"])
+def engine(request):
+    if request.param == "chromium":
+        return parity.in_browser(request.getfixturevalue("browser"))
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    return parity.in_node
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    build.build(folder)
+    return folder
+
+
+def planted(call, draw=None, **inputs):
+    """A kernel of a function of a test, and of inputs of given shapes."""
+
+    def normal(rng, **sizes):
+        def size(shape):
+            return [sizes.get(each, each) for each in shape]
+
+        return {name: rng.standard_normal(size(shape))[()] for name, shape in inputs.items()}
+
+    function = f"{call.__module__}:{call.__qualname__}"
+    return Kernel("planted", function, lambda **v: {"made": call(**v)}, inputs, draw or normal)
+
+
+def checked(engine, folder, *kernels, sizes=(1, 2, 7)):
+    """Rows of kernels that are written first."""
+    for number, kernel in enumerate(kernels):
+        object.__setattr__(kernel, "name", f"planted{id(folder)}{number}")
+        path = folder / kernel.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(build.module(kernel))
+    return parity.rows(engine, folder, kernels, sizes)
+
+
+# The kernels of the site.
+
+
+def test_every_kernel_is_listed_and_small(folder, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["kernels", "--list"])
+    command.main()
+    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["name"] for each in listed] == NAMES
+    assert len(set(NAMES)) >= 10
+    assert {"lib.sphere:attention_field", "lib.sphere:simulate"} <= {
+        each["function"] for each in listed
+    }
+    for each in listed:
+        assert set(each) == {"name", "file", "function", "inputs", "outputs"}
+        module, _, name = each["function"].partition(":")
+        assert callable(getattr(importlib.import_module(module), name))
+        text = (folder / each["file"]).read_bytes()
+        assert len(gzip.compress(text)) <= 4096, each["name"]
+        assert b"import" not in text and b"eval" not in text
+
+
+def test_every_kernel_is_lib_at_sizes_that_were_never_recorded(engine, folder):
+    sizes = {start + k for start, _ in build.RECORDINGS for k in range(3)}
+    assert 1 in parity.SIZES and not sizes & set(parity.SIZES)
+    for row in parity.rows(engine, folder, KERNELS, (1, 2, 3, 17, 60)):
+        assert row.ok and row.error <= CLOSE, row
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_is_what_lib_gives(name, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["kernels", "--example", name, "--size", "7"])
+    command.main()
+    example = json.loads(capsys.readouterr().out)
+    kernel = build.kernel(name)
+    program = build.recorded(kernel, 7, 5)
+    sizes = dict.fromkeys(kernel.letters, 7)
+    assert list(example["inputs"]) == [*sizes, *kernel.inputs]
+    assert {**example["inputs"], **sizes} == example["inputs"]
+    for values, shapes in (
+        (example["inputs"], kernel.inputs),
+        (example["outputs"], {k: node.shape for k, node in program.outputs.items()}),
+    ):
+        for key, shape in shapes.items():
+            length = np.prod([sizes.get(size, size) for size in shape], dtype=int)
+            assert np.size(values[key]) == length and np.ndim(values[key]) == (shape != ())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--example", "nothing"], "there is no kernel 'nothing'; there are sphere_"),
+        (["--example", NAMES[0], "--size", "0"], "--size must be at least 1, got 0"),
+    ],
+)
+def test_what_there_is_not_is_said(arguments, says, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["kernels", *arguments])
+    with pytest.raises(PipelineError, match=says):
+        command.main()
+
+
+def test_the_site_has_them(site, browser):
+    page = browser.new_context().new_page()
+    page.goto(site)
+    kernel = build.kernel("sphere_field")
+    example = build.example(kernel, 7, 3)
+    found = page.evaluate(
+        """async ([file, {x, ...rest}]) => {
+          const { default: kernel } = await import(new URL(file, document.baseURI));
+          const { ok, field } = kernel({ ...rest, x: Float64Array.from(x) });
+          return { ok, field: Array.from(field) };
+        }""",
+        [f"{site}{kernel.file}", example["inputs"]],
+    )
+    assert found["ok"] and parity.error(found, example["outputs"]) < CLOSE
+
+
+# What is shown where lib would say no.
+
+
+TOKENS = sphere.uniform_tokens(6, 3, rng=np.random.default_rng(1))
+STEP = dict(x=TOKENS, beta=4.0, dt=0.1, value=np.eye(3))
+LOGITS = dict(logits=np.array([[1.0, 2.0, -1.0]]), temperature=1.0)
+TOGETHER = np.tile(TOKENS[:1], (6, 1))
+
+
+def nan_at(array, place):
+    array = array.copy()
+    array[place] = np.nan
+    return array
+
+
+CASES = [
+    ("sphere_step", STEP, True),
+    ("sphere_step", STEP | dict(beta=0.0), True),
+    ("sphere_step", STEP | dict(beta=-7.0), True),
+    ("sphere_step", STEP | dict(beta=2e6, dt=1e-9), True),
+    ("sphere_step", STEP | dict(value=-np.eye(3)), True),
+    ("sphere_step", STEP | dict(x=TOGETHER), True),
+    ("sphere_step", STEP | dict(x=TOKENS[:1]), True),
+    ("sphere_step", STEP | dict(x=TOKENS * 1.001), False),
+    ("sphere_step", STEP | dict(x=nan_at(TOKENS, (2, 1))), False),
+    ("sphere_step", STEP | dict(beta=np.nan), False),
+    ("sphere_step", STEP | dict(beta=np.inf), False),
+    ("sphere_step", STEP | dict(dt=0.0), False),
+    ("sphere_step", STEP | dict(dt=-0.1), False),
+    ("sphere_step", STEP | dict(beta=40.0, dt=40.0), False),
+    ("sphere_step", STEP | dict(value=1e200 * np.eye(3)), False),
+    ("sphere_energy", dict(x=TOKENS, beta=-3.0), True),
+    ("sphere_energy", dict(x=TOKENS, beta=0.0), False),
+    ("softmax_expansion", LOGITS, True),
+    ("softmax_expansion", LOGITS | dict(temperature=np.nan), False),
+    ("softmax_expansion", LOGITS | dict(logits=np.full((1, 3), np.inf)), False),
+    ("softmax_expansion", LOGITS | dict(temperature=1e-300), False),
+    ("sinkhorn_kernel", dict(x=TOKENS[:, :2], eps=0.01), True),
+    ("sinkhorn_kernel", dict(x=TOKENS[:, :2], eps=100.0), True),
+    ("sinkhorn_kernel", dict(x=TOKENS[:, :2], eps=0.0), False),
+    ("equiangular_field", dict(cosine=np.zeros(2), tokens=1, beta=1.0), False),
+    ("equiangular_field", dict(cosine=-np.ones(2), tokens=3, beta=1.0), False),
+]
+
+
+def test_ok_is_what_lib_says(engine, folder):
+    jobs, kernels = [], []
+    for name, values, _ in CASES:
+        kernel = build.kernel(name)
+        sizes = {
+            letter: np.shape(values[key])[axis]
+            for key, shape in kernel.inputs.items()
+            for axis, letter in enumerate(shape)
+            if letter in kernel.letters
+        }
+        kernels.append(kernel)
+        given = {key: values[key] for key in kernel.inputs}
+        jobs.append(parity.job(kernel, sizes, given))
+    found = engine(folder, jobs)
+    for kernel, answer, (name, values, allowed) in zip(kernels, found, CASES, strict=True):
+        assert answer["ok"] is allowed, (name, values)
+        given = {key: values[key] for key in kernel.inputs}
+        if allowed:
+            assert parity.error(answer, kernel.call(**given)) < CLOSE, (name, values)
+        else:
+            with pytest.raises(ValueError), np.errstate(all="ignore"):
+                kernel.call(**given)
+
+
+def test_arrays_of_another_length_are_not_ok(engine, folder):
+    inputs = build.example(build.kernel("sphere_field"), 5, 1)["inputs"]
+    job = {"file": build.kernel("sphere_field").file, "inputs": {**inputs, "n": 4}}
+    assert engine(folder, [job])[0]["ok"] is False
+
+
+# Each operation.
+
+
+def positive(x):
+    return np.abs(x) + 0.1
+
+
+ELEMENTWISE = {
+    name: (lambda x, y, f=getattr(np, name): f(x, y))
+    for name in (
+        "add subtract multiply divide maximum minimum less less_equal greater"
+        " greater_equal equal not_equal floor_divide"
+    ).split()
+} | {
+    name: (lambda x, y, f=getattr(np, name): f(x))
+    for name in (
+        "negative absolute sign floor exp expm1 sin cos tanh square isfinite isnan"
+        " isinf isneginf"
+    ).split()
+} | {
+    "power": lambda x, y: np.power(positive(x), y),
+    "powers": lambda x, y: x**3 + x**2 + positive(x) ** 0.5,
+    "sqrt": lambda x, y: np.sqrt(positive(x)),
+    "log": lambda x, y: np.log(positive(x)),
+    "log1p": lambda x, y: np.log1p(positive(x)),
+    "arccos": lambda x, y: np.arccos(np.tanh(x)),
+    "logical_and": lambda x, y: (x > 0) & (y > 0),
+    "logical_or": lambda x, y: (x > 0) | (y > 0),
+    "logical_not": lambda x, y: ~(x > y),
+    "where": lambda x, y: np.where(x > y, x, -y),
+    "clip": lambda x, y: np.clip(x, -0.5, y * y),
+}  # fmt: skip
+ORDER = {
+    "differences": lambda x, y: x - (y - (x - y)) - -x,
+    "quotients": lambda x, y: x / (y / positive(x)) * 2 / y,
+    "signs": lambda x, y: -(-x) - (-(x + y)) * -3,
+    "conditions": lambda x, y: ((x > 0) == (y > 0)) & ~((x > 1) | (y > 1)),
+}
+ARRAYS = {
+    "sum": lambda a, x: np.sum(a),
+    "mean": lambda a, x: a.mean(axis=0) + a.mean(axis=-1, keepdims=True)[0],
+    "max": lambda a, x: a.max(axis=-1) - a.min(axis=(0, 1)),
+    "initial": lambda a, x: np.abs(a).max(axis=0, initial=1.5),
+    "any": lambda a, x: (a > 1).any(axis=0) + 2.0 * (a > -1).all(axis=1, keepdims=True),
+    "matmul": lambda a, x: a.mT @ x @ x.T @ a,
+    "vectors": lambda a, x: x.T @ a[:, 0] + a[:, 1] @ x + x[0] @ (x.T @ x),
+    "einsum": lambda a, x: np.einsum("ij,ik,il->jkl", a[:, :3], x, x),
+    "transpose": lambda a, x: np.transpose(x[None], (2, 0, 1)).swapaxes(0, 1),
+    "diagonal": lambda a, x: np.diagonal(x @ x.T) + np.einsum("ii->i", x @ x.T),
+    "stack": lambda a, x: np.stack([a[:, 0], a[:, 1] * 2], axis=1),
+    "concatenate": lambda a, x: np.concatenate([x, a[:, 1:3]], axis=-1),
+    "eye": lambda a, x: np.eye(x.shape[0]) - 1 / x.shape[0] + np.arange(x.shape[0]),
+    "filled": lambda a, x: np.full_like(x, 2.0) + np.ones(x.shape) + np.zeros_like(x),
+    "constants": lambda a, x: a * np.arange(12.0) - np.linspace(0, 1, 3)[1],
+    "broadcast": lambda a, x: np.broadcast_to(x[:, 0], (2, x.shape[0])) + 1,
+    "outer": lambda a, x: np.subtract.outer(x[:, 0], x[:, 1]),
+    "list": lambda a, x: np.asarray([x.sum(), x.max()]),
+    "copy": lambda a, x: x.copy() + x.astype(float),
+    "in place": lambda a, x: increased(x * 1),
+}  # fmt: skip
+
+
+def increased(y):
+    y += 1
+    np.exp(y, out=y)
+    y *= y
+    return y
+
+
+def test_every_operation_computes_what_numpy_computes(engine, tmp_path):
+    """Alone, in an expression that needs its brackets, and in loops."""
+    named = {*ELEMENTWISE, "add"} | {"logical_and", "logical_or", "logical_not"}
+    assert named >= {*operations.OPERATIONS} - {"power"}
+    kernels = [planted(f, x=("n",), y=("n",)) for f in {**ELEMENTWISE, **ORDER}.values()]
+    kernels += [planted(f, a=("n", 12), x=("n", 3)) for f in ARRAYS.values()]
+    rows = checked(engine, tmp_path, *kernels)
+    names = [*ELEMENTWISE, *ORDER, *ARRAYS]
+    for number, row in enumerate(rows):
+        assert row.ok and row.error <= CLOSE, (names[number // 3], row)

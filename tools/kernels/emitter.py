@@ -1,0 +1,463 @@
+"""A recorded graph as JavaScript: loops over Float64Array, and nothing else.
+
+Axes of at most :data:`SHORT` entries are written out; each other axis is a loop. Cheap
+values are written where they are used, others are computed once (:meth:`Emitter.stored`)
+in loops that are shared wherever one needs of another nothing but the entry at hand
+(:meth:`Emitter.fused`). The loop around no other runs over i, the next over j: the text
+of an entry is the same in every loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from tools.kernels.graph import Along, Node, Refused, Size
+from tools.kernels.operations import (
+    ATOM,
+    OPERATIONS,
+    REDUCTIONS,
+    expression,
+    number,
+)
+from tools.kernels.recorder import Program
+
+SHORT = 8
+NOMINAL = 64  # what a free size counts for
+WORTH = 1.5  # operations for each entry above which a value is kept
+LEAVES = {"input", "literal", "constant", "size", "eye", "arange", "view", "concatenate"}
+VARIABLES = "ijkl"
+Index = int | str  # of an entry along an axis: a number, or an expression of i, j, ...
+Text = tuple[str, int]  # an expression, and how tightly it binds
+Load = Callable[[Node, tuple[Index, ...]], Text]
+
+
+@dataclass(eq=False)
+class Loop:
+    """A loop over a size; what is written before, in and after it."""
+
+    size: Size
+    depth: int
+    body: list[Loop | Node] = field(default_factory=list)
+    hoisted: dict[str, str] = field(default_factory=dict)  # entries read before it
+
+
+def is_long(size: Size) -> bool:
+    return isinstance(size, str) or size > SHORT
+
+
+def count(sizes: Iterable[Size]) -> int:
+    return prod(NOMINAL if isinstance(size, str) else size for size in sizes)
+
+
+def summed(node: Node) -> tuple[Size, ...]:
+    """Sizes of the axes that a reduction takes away."""
+    return node.data[2][len(node.shape) :] if node.op == "reduce" else ()
+
+
+def loops(node: Node) -> list[Size]:
+    """Sizes of the loops in which an entry, or a term of it, is computed."""
+    return [size for size in (*node.shape, *summed(node)) if is_long(size)]
+
+
+def outer(node: Node) -> list[int]:
+    """The axes of a node that are loops."""
+    return [axis for axis, size in enumerate(node.shape) if is_long(size)]
+
+
+def cells(node: Node) -> Iterator[tuple[Index, ...]]:
+    """Indices of the entries that are computed together: i, j, ... along loops."""
+    names = iter(VARIABLES)
+    return product(*([next(names)] if is_long(s) else range(s) for s in node.shape))
+
+
+def flat(shape: tuple[Size, ...], at: tuple[Index, ...]) -> str:
+    """Place of an entry in an array that is stored row by row."""
+    parts, constant = [], 0
+    for axis, index in enumerate(at):
+        rest = shape[axis + 1 :]
+        stride = prod(size for size in rest if isinstance(size, int))
+        letters = [size for size in rest if isinstance(size, str)]
+        if isinstance(index, int) and not letters:
+            constant += stride * index
+        elif index != 0:
+            plain = isinstance(index, int) or index.isidentifier()
+            factors = [*letters, *[stride] * (stride > 1)]
+            parts.append(" * ".join(map(str, [*factors, index if plain else f"({index})"])))
+    return " + ".join([*parts, *[str(constant)] * (constant > 0 or not parts)])
+
+
+class Emitter:
+    """One program on its way to a module."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.order = ordered([*program.outputs.values(), *(g for g, _ in program.guards)])
+        self.named = {node: name for name, node in program.outputs.items()}
+        self.stored = self.choose()
+        kept = [node for node in self.order if node in self.stored]
+        self.names = {node: k for k, node in enumerate(kept)}
+        self.constants: dict[str, str] = {}
+        self.here: tuple[Loop, ...] = ()
+        self.reads = {node: self.read_by(self.computed, node) for node in kept}
+        self.asked = set[Node]().union(
+            *(self.read_by(self.entry, guard) for guard, _ in program.guards)
+        )
+        self.body = self.fuse(kept, 0)
+        self.path: dict[Node, tuple[Loop, ...]] = {}
+        self.find_paths(self.body, ())
+        self.shared = {node: self.shared_loops(node) for node in kept}
+        self.hoists = 0
+
+    # What is computed once.
+
+    def choose(self) -> set[Node]:
+        """Outputs, sums over loops, and what would be computed again and again."""
+        cost: dict[Node, float] = {}
+        for node in self.order:
+            own = OPERATIONS[node.op].cost if node.op in OPERATIONS else 0
+            below = own + sum(cost[arg] for arg in node.args)
+            terms = count(summed(node))
+            cost[node] = terms * (below + len(node.args)) if node.op == "reduce" else below
+        asked = dict.fromkeys(self.order, 0.0)
+        for guard, _ in self.program.guards:
+            asked[guard] += 1
+        stored = set()
+        for node in reversed(self.order):
+            entries = count(node.shape)
+            again = cost[node] * (asked[node] / entries - 1)
+            repeated = node.op not in LEAVES and again > WORTH
+            if node in self.named or repeated or any(map(is_long, summed(node))):
+                stored.add(node)
+            computed = entries if node in stored else asked[node]
+            for arg in node.args:
+                asked[arg] += computed * count(summed(node))
+        return stored
+
+    # Entries as expressions.
+
+    def entry(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+        """An entry where it is used: read, or computed on the spot."""
+        at = at[len(at) - len(node.shape) :]
+        at = tuple(0 if size == 1 else k for size, k in zip(node.shape, at, strict=True))
+        if node.op == "input" or node in self.stored:
+            return load(node, at)
+        return self.computed(node, at, load)
+
+    def computed(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+        """An entry computed from the arguments of its node."""
+        match node.op:
+            case "input":
+                return load(node, at)
+            case "literal":
+                return number(node.data)
+            case "size":
+                return node.data, ATOM
+            case "constant":
+                return self.constant(node, at)
+            case "arange":
+                return str(at[0]), ATOM
+            case "eye":
+                same = at[0] == at[1]
+                if same or all(isinstance(k, int) for k in at):
+                    return number(int(same))
+                return f"({at[0]} == {at[1]} ? 1 : 0)", ATOM
+            case "view":
+                source = (k if isinstance(k, int) else moved(at, k) for k in node.data)
+                return self.entry(node.args[0], tuple(source), load)
+            case "concatenate":
+                return self.part(node, at, load)
+            case "reduce":
+                return self.terms(node, at, load)
+        return expression(node.op, [self.entry(arg, at, load) for arg in node.args])
+
+    def terms(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+        """The terms of a reduction over the axes that are written out."""
+        how, labels, sizes = node.data
+        names = iter(VARIABLES[len(outer(node)) :])
+        free = ([next(names)] if is_long(s) else range(s) for s in sizes[len(at) :])
+        total: list[Text] = []
+        for rest in product(*free):
+            place = (*at, *rest)
+            factors = [
+                self.entry(arg, tuple(place[label] for label in own), load)
+                for arg, own in zip(node.args, labels, strict=True)
+            ]
+            total.append(folded("multiply", factors))
+        return folded(REDUCTIONS[how][1], total)
+
+    def part(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+        """An entry of arrays that were put together along an axis."""
+        axis, start = node.data, 0
+        for arg in node.args:
+            if not isinstance(at[axis], int):
+                break
+            stop = start + arg.shape[axis]
+            if at[axis] < stop:
+                return self.entry(arg, (*at[:axis], at[axis] - start, *at[axis + 1 :]), load)
+            start = stop
+        if len(node.args) > 1:
+            raise Refused("arrays are put together along an axis that is a loop")
+        return self.entry(node.args[0], at, load)
+
+    def constant(self, node: Node, at: tuple[Index, ...]) -> Text:
+        if all(isinstance(k, int) for k in at):
+            return number(node.data[int(np.ravel_multi_index(at, node.shape))])
+        text = ", ".join(number(value)[0] for value in node.data)
+        name = self.constants.setdefault(f"[{text}]", f"c{len(self.constants)}")
+        return f"{name}[{flat(node.shape, at)}]", ATOM
+
+    # Which loops are shared.
+
+    def read_by(
+        self, text: Callable[..., Text], node: Node
+    ) -> dict[Node, set[tuple[Index, ...]]]:
+        """The stored nodes that the text of a node reads, and at which entries."""
+        found: dict[Node, set[tuple[Index, ...]]] = {}
+
+        def load(other: Node, at: tuple[Index, ...]) -> Text:
+            if other in self.stored:
+                found.setdefault(other, set()).add(at)
+            return "", ATOM
+
+        for at in cells(node):
+            text(node, at, load)
+        return found
+
+    def fuse(self, nodes: list[Node], depth: int) -> list[Loop | Node]:
+        """Statements, and loops around others, that compute the nodes.
+
+        The first ``depth`` loops of each are open. A loop takes up every node that
+        needs nothing of those in it but what the same turn of the loop has made.
+        """
+        body: list[Loop | Node] = []
+        waiting = list(nodes)
+        while waiting:
+            ready = [n for n in waiting if not self.reads[n].keys() & set(waiting)]
+            group = [n for n in ready if len(loops(n)) == depth]
+            if group:
+                body.extend(group)
+            else:
+                size = loops(ready[0])[depth]
+                for node in waiting:
+                    needed = self.reads[node].keys() & set(waiting)
+                    apart = len(loops(node)) == depth or loops(node)[depth] != size
+                    if not apart and all(
+                        other in group and self.in_step(node, other, depth)
+                        for other in needed
+                    ):
+                        group.append(node)
+                body.append(Loop(size, depth, self.fuse(group, depth + 1)))
+            waiting = [node for node in waiting if node not in group]
+        return body
+
+    def in_step(self, node: Node, other: Node, depth: int) -> bool:
+        """Whether a turn of the loop needs of the other what the same turn makes."""
+        axes = outer(other)
+        return len(axes) > depth and all(
+            at[axes[depth]] == VARIABLES[depth] for at in self.reads[node][other]
+        )
+
+    def find_paths(self, body: list[Loop | Node], path: tuple[Loop, ...]) -> None:
+        for each in body:
+            if isinstance(each, Loop):
+                self.find_paths(each.body, (*path, each))
+            else:
+                self.path[each] = path
+
+    def common(self, node: Node, path: tuple[Loop, ...]) -> int:
+        """How many of the loops over the entries of a node are open on a path."""
+        own = self.path[node][: len(outer(node))]
+        pairs = zip(own, path, strict=False)
+        return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(own), len(path)))
+
+    def shared_loops(self, node: Node) -> int:
+        """How many loops a node shares with all that use it: beyond, it needs memory."""
+        used = [self.path[n] for n, reads in self.reads.items() if node in reads]
+        end = node in self.named or node in self.asked
+        return min((self.common(node, path) for path in [*used, *[()] * end]), default=0)
+
+    def in_memory(self, node: Node) -> tuple[int, ...]:
+        """The axes that the memory of a node has; none where it needs none."""
+        axes = outer(node)
+        if not node.shape or self.shared[node] == len(axes) and node not in self.named:
+            return ()
+        return tuple(k for k in range(len(node.shape)) if k not in axes[: self.shared[node]])
+
+    # Text.
+
+    def read(self, node: Node, at: tuple[Index, ...]) -> Text:
+        """An entry of an input or of a stored node, from where the text stands."""
+        if node.op == "input" and node not in self.stored:
+            if not node.shape:
+                return node.data, ATOM
+            return self.before(f"{node.data}[{flat(node.shape, at)}]", at)
+        if self.common(node, self.here) == len(outer(node)):
+            return self.local(node, at), ATOM
+        axes = self.in_memory(node)
+        place = flat(tuple(node.shape[k] for k in axes), tuple(at[k] for k in axes))
+        return self.before(f"{self.memory(node)}[{place}]", at)
+
+    def before(self, text: str, at: tuple[Index, ...]) -> Text:
+        """The same, read once before the loops that do not change it."""
+        used = [VARIABLES.index(c) for k in at if isinstance(k, str) for c in k if c in VARIABLES]
+        depth = max(used, default=-1) + 1
+        if depth == len(self.here):
+            return text, ATOM
+        hoisted = self.here[depth].hoisted
+        if text not in hoisted:
+            hoisted[text] = f"r{self.hoists}"
+            self.hoists += 1
+        return hoisted[text], ATOM
+
+    def local(self, node: Node, at: tuple[Index, ...]) -> str:
+        """The name of an entry in the turn of the loops that makes it."""
+        return "_".join([f"t{self.names[node]}", *(str(k) for k in at if k in range(SHORT))])
+
+    def memory(self, node: Node) -> str:
+        return self.named.get(node, f"b{self.names[node]}")
+
+    def written(self, body: list[Loop | Node]) -> list[str]:
+        """Lines of statements and loops."""
+        lines = []
+        for each in body:
+            if isinstance(each, Node):
+                lines += self.step(each) if any(map(is_long, summed(each))) else self.once(each)
+                continue
+            inner = self.written(each.body)
+            reduced = [node for node in within(each) if len(outer(node)) == each.depth]
+            lines += [f"const {name} = {text};" for text, name in each.hoisted.items()]
+            for node in reduced:
+                start, _ = REDUCTIONS[node.data[0]]
+                lines += [f"let {self.local(node, at)} = {start};" for at in cells(node)]
+            v = VARIABLES[each.depth]
+            lines += [f"for (let {v} = 0; {v} < {each.size}; {v}++) {{", *inner, "}"]
+            for node in reduced:
+                lines += [line for at in cells(node) for line in self.store(node, at)]
+        return lines
+
+    def once(self, node: Node) -> list[str]:
+        """Lines that compute a node, or what of it is computed in a turn of its loops."""
+        self.here, lines = self.path[node], []
+        for at in cells(node):
+            text, _ = self.computed(node, at, self.read)
+            lines += [f"const {self.local(node, at)} = {text};", *self.store(node, at)]
+        return lines
+
+    def step(self, node: Node) -> list[str]:
+        """Lines that take up the next term of a reduction."""
+        self.here, lines = self.path[node], []
+        _, operation = REDUCTIONS[node.data[0]]
+        for at in cells(node):
+            name, term = self.local(node, at), self.computed(node, at, self.read)
+            if operation == "add":
+                lines.append(f"{name} += {term[0]};")
+            else:
+                text, _ = expression(operation, [(name, ATOM), term])
+                lines.append(f"{name} = {text};")
+        return lines
+
+    def store(self, node: Node, at: tuple[Index, ...]) -> list[str]:
+        """The line that puts an entry into memory, where others look for it."""
+        axes = self.in_memory(node)
+        if not axes:
+            return []
+        place = flat(tuple(node.shape[k] for k in axes), tuple(at[k] for k in axes))
+        return [f"{self.memory(node)}[{place}] = {self.local(node, at)};"]
+
+    def conditions(self) -> Iterator[str]:
+        """What must hold for the kernel to be what was recorded."""
+        for name, shape in self.program.inputs.items():
+            if shape:
+                yield f"{name}.length == {extent(shape)}"
+        self.here = ()
+        for guard, seen in self.program.guards:
+            held = self.entry(guard, (), self.read)
+            yield (held if seen else expression("logical_not", [held]))[0]
+
+    def module(self, title: str) -> str:
+        """The module, with a first line that says what it is."""
+        body = self.written(self.body)
+        memory = [
+            f"const {self.memory(node)} = new Float64Array("
+            f"{extent(tuple(node.shape[k] for k in self.in_memory(node)))});"
+            for node in self.names
+            if self.in_memory(node)
+        ]
+        outputs = [
+            name if node.shape else f"{name}: {self.local(node, ())}"
+            for name, node in self.program.outputs.items()
+        ]
+        conditions = dict.fromkeys(self.conditions())
+        parameters = ", ".join([*self.program.letters, *self.program.inputs])
+        lines = [
+            f"// {title}",
+            *(f"const {name} = {text};" for text, name in self.constants.items()),
+            f"export default function ({{ {parameters} }}) {{",
+            *memory,
+            *body,
+            "const ok = [",
+            *(f"  {condition}," for condition in conditions),
+            "].every(Boolean);",
+            f"return {{ ok, {', '.join(outputs)} }};",
+            "}",
+        ]
+        return indented(lines)
+
+
+def ordered(roots: Iterable[Node]) -> list[Node]:
+    """Nodes that others need, each after its arguments."""
+    found: dict[Node, None] = {}
+
+    def visit(node: Node) -> None:
+        if node not in found:
+            for arg in node.args:
+                visit(arg)
+            found[node] = None
+
+    for root in roots:
+        visit(root)
+    return list(found)
+
+
+def within(loop: Loop) -> Iterator[Node]:
+    for each in loop.body:
+        if isinstance(each, Loop):
+            yield from within(each)
+        else:
+            yield each
+
+
+def moved(at: tuple[Index, ...], along: Along) -> Index:
+    index = at[along.axis]
+    if isinstance(index, int):
+        return index + along.start
+    return f"{index} + {along.start}" if along.start else index
+
+
+def folded(name: str, operands: list[Text]) -> Text:
+    return reduce(lambda one, other: expression(name, [one, other]), operands)
+
+
+def extent(shape: tuple[Size, ...]) -> str:
+    """Number of entries."""
+    return " * ".join(str(size) for size in shape if size != 1) or "1"
+
+
+def indented(lines: Iterable[str]) -> str:
+    text, depth = "", 0
+    for line in lines:
+        depth -= line.startswith("}")
+        text += "  " * depth + line + "\n"
+        depth += line.endswith("{")
+    return text
+
+
+def emit(program: Program, title: str) -> str:
+    """The module of a program."""
+    return Emitter(program).module(title)

@@ -1,0 +1,24 @@
+// Answers of kernels to inputs, in a browser or in node: see parity.py.
+// JSON has no infinity and no NaN: these come and go as texts.
+const taken = (value) =>
+  Array.isArray(value) ? Float64Array.from(value, Number) : Number(value);
+const spoken = (value) => (Number.isFinite(value) ? value : String(value));
+const given = (value) =>
+  value instanceof Float64Array ? Array.from(value, spoken)
+  : typeof value === "number" ? spoken(value) : value;
+const mapped = (values, change) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
+
+export async function answers(jobs, base) {
+  const found = [];
+  for (const { file, inputs } of jobs) {
+    const { default: kernel } = await import(new URL(file, base));
+    found.push(mapped(kernel(mapped(inputs, taken)), given));
+  }
+  return found;
+}
+
+if (globalThis.process?.versions?.node) {
+  const { readFileSync } = await import("node:fs");
+  console.log(JSON.stringify(await answers(...JSON.parse(readFileSync(0)))));
+}
