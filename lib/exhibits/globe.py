@@ -18,7 +18,7 @@ from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
 from lib.figures.live import Exhibit, live
 from lib.figures.theme import COLORS, INK, style
-from lib.sphere.crowd import crowd
+from lib.sphere.crowd import crowd_state
 from lib.sphere.field import simulate
 from lib.sphere.geometry import uniform_tokens, unit_tokens
 
@@ -128,7 +128,7 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
     with style():
         fig = Figure(figsize=(4.4, 2.6))
         axes = fig.subplot_mosaic("ge;gc", width_ratios=(1.3, 1))
-        near = crowd(state["x"], beta, state["radius"])["neighbors"]
+        near = crowd_state(state["x"], beta, state["radius"])["neighbors"]
         _draw_tokens(axes["g"], state["x"], near)
         _draw_history(axes["e"], state, "heights", "energy", (0, 1.05), "x")
         _draw_history(axes["c"], state, "clusters", "clusters", (0.8, 300), "xy")
@@ -147,7 +147,7 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
 
 def _begin(x: Array, beta: float, value: float) -> dict[str, Any]:
     """State of tokens at the left end of the axis of time, where none has moved."""
-    now = crowd(x, beta, RADIUS)
+    now = crowd_state(x, beta, RADIUS)
     return {
         "x": x,
         "time": FIRST,
@@ -177,7 +177,7 @@ def _run(
         steps = ceil(span * max(4.0, beta / 4))
         x = move(x, horizon=span, steps=steps, save_every=steps).states[-1]
         time = stop
-        now = crowd(x, beta, state["radius"])
+        now = crowd_state(x, beta, state["radius"])
         kept["times"].append(time)
         kept["heights"].append(float(now["height"]))
         kept["clusters"].append(float(now["clusters"]))

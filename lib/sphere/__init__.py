@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from lib.sphere import cosines
 from lib.sphere.coalescence import Coalescence, coalesce
-from lib.sphere.crowd import crowd
+from lib.sphere.crowd import crowd_state
 from lib.sphere.energy import dissipation, interaction_energy, partition_function
 from lib.sphere.equiangular import (
     attention_cosine,
@@ -51,7 +51,7 @@ __all__ = [
     "cluster_labels",
     "coalesce",
     "cosines",
-    "crowd",
+    "crowd_state",
     "dissipation",
     "equiangular_field",
     "equiangular_gap",

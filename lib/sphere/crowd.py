@@ -9,7 +9,7 @@ from lib.sphere.energy import partition_function
 from lib.sphere.geometry import neighbors
 
 
-def crowd(x: npt.ArrayLike, beta: float, radius: float) -> dict[str, Array]:
+def crowd_state(x: npt.ArrayLike, beta: float, radius: float) -> dict[str, Array]:
     r"""Height of the energy, neighbors of each token, and number of clusters.
 
     The height is the mean of :func:`lib.sphere.partition_function` over the tokens,

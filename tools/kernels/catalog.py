@@ -81,6 +81,14 @@ def sphere_energy(x: Any, beta: Any) -> Values:
     return {"energy": energy, "rate": rate, "height": 2 * beta * energy}
 
 
+def sphere_crowd(x: Any, beta: Any, radius: Any) -> Values:
+    return sphere.crowd_state(x, beta, radius)
+
+
+def crowded(rng: np.random.Generator, n: int) -> Values:
+    return {**tokens(rng, n), "radius": rng.uniform(0.3, 1.5)}
+
+
 def softmax_weights(query: Any, keys: Any, temperature: Any) -> Values:
     scores = keys @ query / temperature
     return {"scores": scores, **_softmax_and_polynomials(scores)}
@@ -245,6 +253,14 @@ KERNELS = [
         tokens,
         ATTENTION,
         NEGATIVE,
+    ),
+    Kernel(
+        "sphere_crowd",
+        "lib.sphere:crowd_state",
+        sphere_crowd,
+        {**X, "radius": ()},
+        crowded,
+        {"lib.sphere.field:_in_blocks": ATTENTION["lib.sphere.field:_in_blocks"]},
     ),
     Kernel(
         "softmax_weights",
