@@ -7,7 +7,7 @@ const SLOW = 0.8; // before this time, the clock is as fast as at it
 const FRAME = 7; // milliseconds of computing in a frame, at most
 const LONGEST = 0.25; // longest step; the kernel refuses it where it is too long
 const SHORTEST = 1e-5;
-const TRAIL = 14; // frames
+const TRAIL = 4; // places that a token leaves behind, one every few frames
 const HELP =
   "Globe. Arrow keys turn it; full stop and comma choose a token, Shift with an arrow key moves it, Escape lets it go; the space bar plays and pauses.";
 
@@ -28,7 +28,8 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
   charts.setAttribute("aria-hidden", "true");
   stage.append(globe, charts);
 
-  let x, n, time, past, before, near, h, trail, eye;
+  let x, n, time, past, before, near, h, trail, eye, points, colors;
+  let ticks = 0, charted = 0;
   let held = null, turning = null, chosen = null, spun = true;
 
   // What is measured now, written down where it is a visible way from the last point.
@@ -50,6 +51,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     x = tokens;
     n = x.length / 3;
     trail = [];
+    points = Array.from({ length: n }, () => [0, 0, 0, 0]);
     if (chosen !== null && chosen >= n) chosen = null;
   };
   const drawn = (count) => {
@@ -61,6 +63,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
   // Moves the tokens through a span of time; less of it on a slow machine.
   const move = (span) => {
     const value = Float64Array.of(values.value, 0, 0, 0, values.value, 0, 0, 0, values.value);
+    if (!(span > 0)) return;
     const limit = performance.now() + FRAME;
     let left = span;
     do {
@@ -95,7 +98,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     const back = ct * f - st * e;
     return unit([c * a + s * back, -s * a + c * back, ct * e + st * f]);
   };
-  const radius = () => 0.46 * globe.clientWidth;
+  const radius = () => 0.44 * globe.clientWidth;
   const place = (event) => {
     const box = globe.getBoundingClientRect();
     const R = radius();
@@ -222,21 +225,22 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
       curve((p) => [around * Math.cos(p), around * Math.sin(p), level]);
     }
     for (const turn of [0, Math.PI / 3, (2 * Math.PI) / 3]) curve((p) => [Math.sin(p) * Math.cos(turn), Math.sin(p) * Math.sin(turn), Math.cos(p)]);
-    const points = [];
-    for (let i = 0; i < n; i++) points.push([...seen(x[3 * i], x[3 * i + 1], x[3 * i + 2], view), i]);
+    for (let i = 0; i < n; i++) {
+      [points[i][0], points[i][1], points[i][2]] = seen(x[3 * i], x[3 * i + 1], x[3 * i + 2], view);
+      points[i][3] = i;
+    }
     points.sort((p, q) => p[2] - q[2]);
     // Where each token was in the last frames.
     pen.strokeStyle = colors.accent;
     pen.lineWidth = 1.2;
     pen.globalAlpha = 0.35;
     pen.beginPath();
-    for (const [, , depth, i] of points) {
+    for (const [across, up, depth, i] of points) {
       if (depth < 0) continue;
-      trail.forEach((old, k) => {
-        const [a, e] = seen(old[3 * i], old[3 * i + 1], old[3 * i + 2], view);
-        if (k) pen.lineTo(cx + R * a, cy - R * e);
-        else pen.moveTo(cx + R * a, cy - R * e);
-      });
+      const way = trail.map((old) => seen(old[3 * i], old[3 * i + 1], old[3 * i + 2], view));
+      if (!way.length || Math.hypot(way[0][0] - across, way[0][1] - up) < 0.01) continue;
+      pen.moveTo(cx + R * across, cy - R * up);
+      for (const [a, e] of way.reverse()) pen.lineTo(cx + R * a, cy - R * e);
     }
     pen.stroke();
     const size = R * 0.021 * Math.min(2, Math.sqrt(96 / n));
@@ -313,6 +317,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
   };
   const counted = (count) => (Math.abs(count - Math.round(count)) < 0.02 ? String(Math.round(count)) : `≈ ${Math.round(count)}`);
   const drawCharts = (colors) => {
+    charted = performance.now();
     const [pen, w, height] = fitted(charts);
     pen.font = colors.font;
     const [pad, foot, head] = [30, 24, 22];
@@ -331,16 +336,17 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
   return {
     tick(seconds) {
       move(ahead(seconds));
-      trail.push(x.slice());
+      if (ticks++ % 4 === 0) trail.push(x.slice());
       if (trail.length > TRAIL) trail.shift();
       if (spun) eye = [eye[0] - 0.06 * seconds, eye[1]];
       return time < end;
     },
     step: () => move(ahead(0.4)),
-    draw() {
-      const colors = look();
+    draw(anew) {
+      if (anew || !colors) colors = look();
       drawGlobe(colors);
-      drawCharts(colors);
+      // Curves of time change little from frame to frame.
+      if (anew || performance.now() > charted + 60) drawCharts(colors);
     },
     changed(name) {
       if (name === "tokens") {

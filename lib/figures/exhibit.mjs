@@ -9,6 +9,7 @@ const SCRIPTS = {
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves
 const LONGEST = 0.05; // seconds that one frame may stand for: nothing is made up for
+const LATE = 40; // milliseconds between frames above which a machine is overloaded
 
 export class Refused extends Error {}
 
@@ -84,7 +85,7 @@ const run = (figure, data, make, kernels) => {
   const [stage, controls, note] = ["stage", "controls", "note"].map(part);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const values = {};
-  let playing = false, seen = false, stale = true, frame = 0, last = 0, refused = false;
+  let playing = false, seen = false, stale = true, anew = true, frame = 0, last = 0, refused = false;
   let told = "", toldAt = 0, waiting = 0;
 
   const tell = (text) => {
@@ -116,22 +117,27 @@ const run = (figure, data, make, kernels) => {
   };
   const turn = (now) => {
     frame = 0;
-    const seconds = Math.min((now - last) / 1000, LONGEST);
+    const passed = now - last;
+    const seconds = Math.min(Math.max(passed, 0) / 1000, LONGEST);
     last = now;
     if (playing) {
       if (!guarded(() => view.tick(seconds))) play(false);
       else if (performance.now() > toldAt + SAID_EVERY) say(false);
       stale = true;
     }
-    if (stale && !refused) guarded(view.draw);
-    stale = false;
-    wake();
+    if (stale && !refused) guarded(() => view.draw(anew));
+    stale = anew = false;
+    // A machine that cannot keep up has as much time again for the rest of the page.
+    if (passed > LATE && passed < 1000) {
+      frame = -1;
+      setTimeout(() => { frame = 0; wake(); }, passed);
+    } else wake();
   };
   const wake = () => {
     if (!frame && seen && !document.hidden && !refused && (playing || stale)) frame = requestAnimationFrame(turn);
   };
   const redraw = () => {
-    stale = true;
+    stale = anew = true;
     wake();
   };
   // Something the reader did: what was refused is tried again.
@@ -201,7 +207,7 @@ const run = (figure, data, make, kernels) => {
 };
 
 const mount = async (figure) => {
-  if (figure.dataset.found) return;
+  if ("found" in figure.dataset) return;
   figure.dataset.found = "";
   try {
     const data = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);

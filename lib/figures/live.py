@@ -214,8 +214,8 @@ def _static_form(exhibit: Exhibit) -> str:
     return (
         f'<figure class="book-figure book-exhibit" data-exhibit="{exhibit.script}">'
         f'<div class="exhibit-frames">{pictures}</div>'
-        f'<p class="exhibit-note">Stored pictures: where scripts run, this moves.</p>'
         f'<div class="exhibit-stage" hidden="hidden"></div>'
+        f'<p class="exhibit-note">Stored pictures: where scripts run, this moves.</p>'
         f'<div class="exhibit-controls" hidden="hidden">{controls}</div>'
         f'<script type="application/json">{text}</script>'
         f"{below(exhibit.caption)}</figure>"
