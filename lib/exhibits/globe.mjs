@@ -247,13 +247,13 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     const named = [];
     for (const [a, e, depth, i] of points) {
       const r = size * Math.sqrt(near[i]) * (1 + 0.12 * depth) + 1;
-      pen.globalAlpha = depth > 0 ? 1 : 0.3;
       const mine = i === held?.i || i === chosen;
-      pen.fillStyle = mine ? colors.mark : colors.accent;
+      // Behind the globe they are pale; opaque all the same, since many lie in one place.
+      pen.fillStyle = mine ? colors.mark : depth > 0 ? colors.accent : colors.line;
       pen.strokeStyle = colors.paper;
       dot(a, e, mine ? Math.max(6, size * 1.6) : r);
       pen.fill();
-      if (depth > 0) pen.stroke();
+      pen.stroke();
       if (mine) continue;
       // How many there are, once, where there is room for it.
       if (depth > 0.1 && r > 9) named.push([cx + R * a, cy - R * e, r, near[i]]);
@@ -287,7 +287,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     }
     pen.textBaseline = "top";
     pen.textAlign = "center";
-    const every = width < 190 ? 2 : 1;
+    const every = width < 200 ? 2 : 1;
     for (let power = Math.round(Math.log10(first)); power <= Math.log10(end) + 1e-9; power++) {
       const X = across(10 ** power);
       pen.beginPath();
@@ -297,6 +297,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
       if ((power + 4) % every === 0) pen.fillText(power === 0 ? "1" : power === 1 ? "10" : raised(power), X, up + height + 6);
     }
     const line = (points, color, thick) => {
+      pen.lineJoin = "round";
       pen.strokeStyle = color;
       pen.lineWidth = thick;
       pen.beginPath();
@@ -320,17 +321,18 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     charted = performance.now();
     const [pen, w, height] = fitted(charts);
     pen.font = colors.font;
-    const [pad, foot, head] = [30, 24, 22];
-    const wide = w > 1.4 * height; // side by side, else one above the other
-    const width = wide ? (w - 2 * pad - 12) / 2 : w - pad - 8;
-    const tall = wide ? height - foot - head : (height - 2 * (foot + head)) / 2;
-    const second = wide ? [2 * pad + width + 4, head, width, tall] : [pad, 2 * head + foot + tall, width, tall];
-    panel(pen, colors, [pad, head, width, tall], "energy", 1, false, 1, [0, 0.5, 1]);
+    const [pad, foot, head] = [34, 38, 22];
+    const width = (w - 2 * pad - 20) / 2;
+    const tall = height - foot - head;
+    const second = [2 * pad + width + 8, head, width, tall];
+    const most = Math.max(...past.map((point) => point[1]));
+    const top = [0.25, 0.5].find((each) => most < 0.9 * each) ?? 1;
+    panel(pen, colors, [pad, head, width, tall], "energy", 1, false, top, [0, top / 2, top]);
     panel(pen, colors, second, "clusters", 2, true, Math.max(n, 10), [1, 10, 100].filter((k) => k <= Math.max(n, 10)));
     pen.fillStyle = colors.quiet;
-    pen.textAlign = "right";
+    pen.textAlign = "center";
     pen.textBaseline = "alphabetic";
-    for (const [left, top] of wide ? [[pad, head], second] : [[pad, head]]) pen.fillText(`time ${short(time)}`, left + width, top - 7);
+    for (const left of [pad, second[0]]) pen.fillText(`time ${short(time)}`, left + width / 2, height - 3);
   };
 
   return {

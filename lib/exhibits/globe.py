@@ -93,7 +93,7 @@ def globe(
             "tokens": Slider(
                 "tokens", 1.0, float(_MOST), float(len(x)), log=True, whole=True
             ),
-            "value": Choice("V", {"+I attracts": 1.0, "−I repels": -1.0}, 1.0),
+            "value": Choice("value matrix V", {"+I attracts": 1.0, "−I repels": -1.0}, 1.0),
         },
         kernels={"step": "sphere-step", "crowd": "sphere-crowd"},
         advance=advance_globe,

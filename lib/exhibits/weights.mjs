@@ -24,7 +24,7 @@ export default ({ stage, state, values, call }) => {
   const columns = [...queries.querySelectorAll("label")].map((label, i) => {
     const column = { label, name: state.names[i] };
     label.replaceChildren(label.querySelector("input"));
-    const image = made("img", "", label);
+    const image = made("img", "dark-light", label); // a name by which the theme adds no paper
     image.src = state.pictures[i];
     image.alt = column.name;
     const box = made("span", "exhibit-bar", label);
@@ -51,7 +51,7 @@ export default ({ stage, state, values, call }) => {
     draw() {
       const top = state.tops.find((each) => Math.max(...exact) <= each) ?? 1;
       const high = (y) => (100 * (Math.min(1, Math.max(-DOWN, y / top)) + DOWN)) / (1 + DOWN);
-      scale.textContent = `full height: ${percent(top)}`;
+      scale.textContent = `scale: 0 to ${percent(top)}`;
       columns.forEach(({ label, bar, line, said, name }, i) => {
         bar.style.bottom = `${high(0)}%`;
         bar.style.height = `${high(exact[i]) - high(0)}%`;

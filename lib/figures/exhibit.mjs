@@ -171,6 +171,7 @@ const run = (figure, data, make, kernels) => {
     stage, values, redraw, act, play: () => play(!playing), state: data.state,
     call: caller(kernels), random: generator(data.seed),
   };
+  const rows = [...controls.children];
   const view = make(api);
   if (view.tick) {
     toggle = button("Play", () => act(() => play(!playing)));
@@ -183,7 +184,6 @@ const run = (figure, data, make, kernels) => {
     for (const [name, { start }] of Object.entries(data.controls)) setters[name]((values[name] = start));
     view.reset();
   };
-  const rows = [...controls.children];
   for (const [name, described] of Object.entries(data.controls)) {
     let box = rows.shift();
     if (described.kind === "slider") box = [rows.shift(), rows.shift()];
