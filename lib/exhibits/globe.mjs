@@ -117,6 +117,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
   };
   const drag = (i, to) => {
     held = { i, to };
+    globe.dataset.held = i;
     x.set(to, 3 * i);
     begin();
   };
@@ -132,7 +133,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     const i = token(event);
     if (i === null) turning = [event.clientX, event.clientY, ...eye];
     else act(() => drag((chosen = i), lifted(...place(event))));
-    globe.setPointerCapture(event.pointerId);
+    if (globe.isConnected) globe.setPointerCapture(event.pointerId);
     redraw();
   });
   globe.addEventListener("pointermove", (event) => {
@@ -146,6 +147,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
   const release = () => {
     if (held) act(begin);
     held = turning = null;
+    delete globe.dataset.held;
     redraw();
   };
   for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) globe.addEventListener(name, release);

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.core.checks import Array, require_number, require_positive
+from lib.core.checks import Array, require_within
 from lib.figures.axes import logarithmic
 from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
@@ -27,7 +27,8 @@ State = Mapping[str, Any]
 FIRST, LAST = 0.1, 1e4
 # Tokens within this chord belong together; groups that last are much narrower.
 RADIUS = 0.25
-_MOST = 256
+_MOST, _HOTTEST = 256, 100.0
+_SIGNS = {"+I attracts": 1.0, "−I repels": -1.0}
 _TURN, _TILT = 0.6, 0.4  # of the eye, as the script has it at first
 
 
@@ -43,7 +44,7 @@ def globe(
 
     The reader drags tokens, turns the globe, moves β and the number of tokens, and
     reverses the sign of the value matrix; energy and number of clusters are drawn
-    against logarithmic time (:func:`lib.sphere.crowd`). It computes by
+    against logarithmic time (:func:`lib.sphere.crowd_state`). It computes by
     :func:`lib.sphere.simulate`.
 
     Parameters
@@ -72,10 +73,8 @@ def globe(
     x = unit_tokens("x0", x0)
     if x.ndim != 2 or x.shape[1] != 3 or len(x) > _MOST:
         raise ValueError(f"x0 must have shape (n, 3), n ≤ {_MOST}, got {x.shape}")
-    beta = require_number("beta", beta)
-    opens = require_positive("opens", opens)
-    if not FIRST <= opens <= 1000:
-        raise ValueError(f"opens must be a time from 0.1 to 1000, got {opens!r}")
+    beta = require_within("beta", beta, 0, _HOTTEST)
+    opens = require_within("opens", opens, FIRST, 1000)
     first = _begin(x, beta, 1.0)
     opening = _run(first, beta, 1.0, opens)
     late = _run(opening, beta, 1.0, 20 * opens)
@@ -89,11 +88,11 @@ def globe(
             (first, values), (late, values), (apart, values | {"value": -1.0}),
         ],
         controls={
-            "beta": Slider("β", 0.1, 100.0, beta, log=True, zero=True),
+            "beta": Slider("β", 0.1, _HOTTEST, beta, log=True, zero=True),
             "tokens": Slider(
                 "tokens", 1.0, float(_MOST), float(len(x)), log=True, whole=True
             ),
-            "value": Choice("value matrix V", {"+I attracts": 1.0, "−I repels": -1.0}, 1.0),
+            "value": Choice("value matrix V", _SIGNS, 1.0),
         },
         kernels={"step": "sphere-step", "crowd": "sphere-crowd"},
         advance=advance_globe,
@@ -113,10 +112,10 @@ def advance_globe(state: State, *, beta: float, value: float, tokens: float) -> 
     Tokens that are missing are drawn from a generator seeded by their number.
     """
     x, n = state["x"], round(tokens)
-    if n > len(x):
+    if len(x) < n:
         more = uniform_tokens(n - len(x), 3, rng=np.random.default_rng(n))
-        x = np.concatenate([x, more])
-    if len(x) != n or state["under"] != [beta, value]:
+        return _begin(np.concatenate([x, more]), beta, value)
+    if len(x) > n or state["under"] != [beta, value]:
         return _begin(x[:n], beta, value)
     return _run(state, beta, value, min(LAST, state["time"] * 10 ** (1 / 12)), 1)
 

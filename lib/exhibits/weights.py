@@ -14,7 +14,15 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from lib.attention import softmax, softmax_expansion
-from lib.core.checks import Array, as_float, require_finite, require_square
+from lib.core.checks import (
+    Array,
+    as_float,
+    require_choice,
+    require_count,
+    require_finite,
+    require_square,
+    require_within,
+)
 from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
 from lib.figures.live import Exhibit, live
@@ -85,6 +93,9 @@ def weights(
         raise ValueError(
             f"pictures must lie in [0, 1], got {tiles.min():g} to {tiles.max():g}"
         )
+    require_within("temperature", temperature, *_TEMPERATURES)
+    require_choice("order", order, range(4))
+    require_count("query", query, least=0, most=m - 1)
     first = {"temperature": temperature, "order": order, "query": query}
     return live(
         "weights",

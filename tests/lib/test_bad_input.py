@@ -26,7 +26,7 @@ import lib
 from lib import attention
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
-from lib.figures import BookFigure
+from lib.figures import BookFigure, Choice, Slider
 from lib.gram.layers import PlainLayer, RMSNorm, ShapedLayer
 from lib.heat import GaussianMixture, SpacingWarning
 from lib.hierarchical import AttentionLimit, FiniteAttention, ScaleMixture
@@ -225,6 +225,9 @@ CALLS = {
     "sphere.dissipation": dict(x=UNITS, beta=2.0, normalize=True, shifted=False),
     "sphere.uniform_tokens": dict(n=3, d=2, systems=2, rng=RNG),
     "sphere.cluster_labels": dict(x=UNITS, radius=0.5),
+    "sphere.cluster_count": dict(x=UNITS, radius=0.5),
+    "sphere.neighbors": dict(x=UNITS, radius=0.5),
+    "sphere.crowd_state": dict(x=UNITS, beta=2.0, radius=0.5),
     "sphere.cosines.cosine_drift": dict(cosines=COSINES, beta=2.0, normalize=True),
     "sphere.cosines.simulate": dict(
         cosines0=COSINES, beta=2.0, horizon=1.0, steps=3, normalize=True, save_every=2
@@ -384,6 +387,28 @@ CALLS = {
     "figures.animate": dict(
         draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2]
     ),
+    "figures.live": dict(
+        script="globe", draw=lambda state, b: BookFigure(f"<svg>{b}</svg>", ALT),
+        state={"x": UNITS}, controls={"b": Slider("b", 0.0, 2.0, 1.0)},
+        kernels={"step": "sphere-step"}, seed=3,
+    ),
+    "figures.Slider": dict(
+        label="b", low=0.5, high=2.0, start=1.0, log=True, zero=True
+    ),
+    "figures.Slider:straight": dict(label="b", low=0.5, high=2.0, start=1.0),
+    "figures.Slider.at": dict(self=Slider("b", 0.0, 2.0, 1.0), place=0.5),
+    "figures.Slider.place": dict(self=Slider("b", 0.0, 2.0, 1.0), value=0.5),
+    "figures.Slider.html": dict(self=Slider("b", 0.0, 2.0, 1.0), key="k"),
+    "figures.Choice": dict(label="b", options={"one": 1.0, "two": 2.0}, start=1.0),
+    "figures.Choice.html": dict(self=Choice("b", {"1": 1.0, "2": 2.0}, 1.0), key="k"),
+    "figures.Exhibit": "live",
+    "exhibits.globe": dict(
+        x0=np.eye(3), beta=2.0, opens=1.0, seed=3, caption="See there."
+    ),
+    "exhibits.weights": dict(
+        pictures=np.full((2, 4, 4), 0.5), logits=np.eye(2), names=["a", "b"],
+        temperature=0.5, order=1, query=0, caption="See there.",
+    ),
     "figures.BookFigure": "figure",
     "figures.Explorer": "explore",
 }  # fmt: skip
@@ -528,6 +553,14 @@ figures.curve_plot x=number,nan curves=none,inner-number,inner-nan
   xlim=number,inner-vector,inner-nan log=none
 figures.compare_plot measured=none,inner-none
 figures.explore draw=none,to-none x=none,vector,inner-nan
+figures.live script=none draw=none,to-none state=inner-nan controls=inner-none
+  kernels=inner-none seed=nan
+figures.Slider label=none low=none,nan,zero high=nan start=nan log=none zero=none
+figures.Choice label=none options=none start=nan
+exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan
+exhibits.weights pictures=number,nan,huge logits=number,nan names=empty
+  temperature=nan order=nan query=nan
+sphere.neighbors radius=nan
 """
 
 

@@ -1,8 +1,10 @@
 """Systems of tokens: drawn at random, and parted into clusters."""
 
 import numpy as np
+import pytest
 
 from lib import sphere
+from lib.sphere.geometry import unit
 
 RNG = np.random.default_rng(0)
 
@@ -31,3 +33,47 @@ def test_uniform_tokens_have_their_law():
         gap = np.abs((sorted_ + 1) / 2 - (np.arange(20_000) + 0.5) / 20_000).max()
         assert gap < np.sqrt(-np.log(0.5e-6 / 3) / 2 / 20_000)
     assert sphere.uniform_tokens(3, 2, systems=5, rng=RNG).shape == (5, 3, 2)
+
+
+def test_clusters_that_are_narrow_and_apart_are_counted_exactly():
+    centers = np.stack([np.eye(3), -np.eye(3)]).reshape(6, 3)
+    x = unit(
+        np.repeat(centers, [1, 2, 3, 4, 5, 20], axis=0) + 1e-3 * RNG.normal(size=3)
+    )
+    assert sphere.cluster_count(x, 0.2) == pytest.approx(6, abs=1e-12)
+    assert sphere.neighbors(x, 0.2).tolist() == [1] + 2 * [2] + 3 * [3] + 4 * [
+        4
+    ] + 5 * [5] + 20 * [20]
+    assert len({*sphere.cluster_labels(x, 0.2).tolist()}) == 6
+    assert sphere.cluster_count(x, 2.0) == pytest.approx(1, abs=1e-12)
+    assert sphere.cluster_count(x[:1], 0.2) == 1
+
+
+def test_the_count_of_clusters_is_at_most_what_can_be_chosen_apart():
+    """Caro and Wei: greedily chosen tokens farther apart than the radius are as many
+    in the mean over orders, so the largest choice is at least that."""
+    x = sphere.uniform_tokens(60, 3, rng=RNG)
+    apart = np.linalg.norm(x[:, None] - x, axis=-1) > 0.5
+    most = 0
+    for _ in range(300):
+        chosen = []
+        for i in RNG.permutation(60):
+            if apart[i, chosen].all():
+                chosen.append(i)
+        most = max(most, len(chosen))
+    assert 1 < sphere.cluster_count(x, 0.5) <= most
+    systems = np.stack([x, x[::-1]])
+    assert np.allclose(sphere.cluster_count(systems, 0.5), sphere.cluster_count(x, 0.5))
+
+
+def test_crowd_is_measured_by_the_functions_that_it_joins():
+    x = sphere.uniform_tokens(20, 3, rng=RNG)
+    for beta in (4.0, -4.0):
+        found = sphere.crowd_state(x, beta, 0.4)
+        energy = sphere.interaction_energy(x, beta, shifted=True)
+        assert found["height"] == pytest.approx(2 * beta * energy, rel=1e-12)
+        assert found["clusters"] == sphere.cluster_count(x, 0.4)
+        assert (found["neighbors"] == sphere.neighbors(x, 0.4)).all()
+    assert sphere.crowd_state(x, 0.0, 0.4)["height"] == pytest.approx(1)
+    one = np.ones((20, 1)) * x[:1]
+    assert sphere.crowd_state(one, 9.0, 0.4)["height"] == pytest.approx(1)

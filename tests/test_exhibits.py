@@ -1,0 +1,234 @@
+"""Live exhibits in Python: what is stored of them, and how a kernel moves them."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from lib import exhibits, sphere
+from lib.attention import softmax
+from lib.exhibits.globe import FIRST, LAST, advance_globe
+from lib.figures import BookFigure, Choice, Exhibit, Slider, figure, live, style
+
+RNG = np.random.default_rng(3)
+TOKENS = sphere.uniform_tokens(12, 3, rng=RNG)
+NOW = {"beta": 6.0, "value": 1.0, "tokens": 12.0}
+
+
+@pytest.fixture(scope="module")
+def globe():
+    return exhibits.globe(TOKENS, 6.0, 3.0, seed=5)
+
+
+@pytest.fixture(scope="module")
+def weights():
+    tiles = np.linspace(0, 1, 3 * 64).reshape(3, 8, 8)
+    return exhibits.weights(
+        tiles, np.diag([1.0, 2.0, 3.0]), ["a", "b & c", "d"], order=2
+    )
+
+
+def described(exhibit):
+    text = re.search(r'application/json">(.*?)</script>', exhibit._repr_html_())[1]
+    return json.loads(text)
+
+
+def bars(state, height):
+    with style():
+        fig = Figure(figsize=(3, 1.5))
+        fig.subplots().bar([0, 1], [height, state["other"]])
+        fig.axes[0].set(xlim=(-1, 2), ylim=(0, 1))
+    return figure(fig, alt=f"Two bars, of which the first has the height {height:g}.")
+
+
+def small(**changes):
+    parts = {
+        "state": {"other": 0.5}, "controls": {"height": Slider("h", 0.0, 1.0, 0.25)},
+        "kernels": {"step": "sphere-step"},
+    }  # fmt: skip
+    return live("globe", changes.pop("draw", bars), **{**parts, **changes})
+
+
+def test_description_holds_what_the_script_needs(globe):
+    found = described(globe)
+    assert found["script"] == "globe" and found["seed"] == 5
+    assert set(found["kernels"].values()) == {"sphere-step", "sphere-crowd"}
+    x = np.reshape(found["state"]["x"], (-1, 3))
+    # The kernels refuse tokens farther from the sphere than 1e-8.
+    assert np.abs(np.linalg.norm(x, axis=1) - 1).max() < 1e-9
+    assert np.abs(x - globe.state["x"]).max() < 1e-9
+    assert found["state"]["time"] == 3 == found["state"]["times"][-1]
+    assert found["controls"]["beta"] == {
+        "kind": "slider", "label": "β", "low": 0.1, "high": 100, "start": 6,
+        "log": True, "zero": True, "whole": False,
+    }  # fmt: skip
+    assert len(globe.frames) == 4 and repr(globe) == globe.frames[0].alt
+
+
+def test_opening_state_is_the_run_of_lib(globe):
+    run = sphere.simulate(TOKENS, 6.0, 3.0 - FIRST, 400).states[-1]
+    assert np.abs(globe.state["x"] - run).max() < 1e-4
+    now = sphere.crowd_state(globe.state["x"], 6.0, globe.state["radius"])
+    assert globe.state["heights"][-1] == now["height"]
+    assert (np.diff(globe.state["heights"]) > 0).all()
+    assert globe.state["times"][0] == FIRST
+
+
+def test_static_form_is_stable_and_closes_its_script(globe):
+    again = exhibits.globe(TOKENS, 6.0, 3.0, seed=5)
+    assert again._repr_html_() == globe._repr_html_()
+    exhibit = small(state={"other": 0.5, "said": "</script><!-- & <b>"})
+    assert described(exhibit)["state"]["said"] == "</script><!-- & <b>"
+    assert exhibit._repr_html_().count("</script>") == 1
+    forms = exhibit._repr_mimebundle_()
+    assert {"text/html", "image/png", "text/plain"} == forms.keys()
+    assert "height 0.25" in forms["text/plain"]
+
+
+def test_state_in_python_goes_on_with_the_same_functions(globe):
+    state = advance_globe(globe.state, **NOW)
+    span = 3 * (10 ** (1 / 12) - 1)
+    assert state["time"] == pytest.approx(3 + span)
+    run = sphere.simulate(globe.state["x"], 6.0, span, 40, value=np.eye(3)).states[-1]
+    assert np.abs(state["x"] - run).max() < 1e-5
+    assert len(state["times"]) == len(globe.state["times"]) + 1
+    # It does not touch what it was given, and stops at the end of the axis.
+    assert globe.state["time"] == 3
+    late = {**globe.state, "time": LAST}
+    assert advance_globe(late, **NOW)["time"] == LAST
+
+
+@pytest.mark.parametrize(
+    "change", [{"beta": 0.0}, {"beta": 100.0}, {"value": -1.0}, {"tokens": 1.0},
+               {"tokens": 256.0}],
+)  # fmt: skip
+def test_what_the_reader_changes_begins_the_clock_anew(globe, change):
+    state = advance_globe(globe.state, **NOW | change)
+    assert state["time"] == FIRST and len(state["x"]) == round((NOW | change)["tokens"])
+    after = advance_globe(state, **NOW | change)
+    assert after["time"] > FIRST and np.isfinite(after["x"]).all()
+    rises = after["heights"][-1] - after["heights"][0]
+    # V = −I makes the energy fall; a single token, and β = 0, leave it.
+    assert rises * (NOW | change)["value"] >= -1e-12
+
+
+def test_widget_moves_by_the_same_functions(globe):
+    row, *controls, view = globe.widget().children
+    player, step, reset, again = row.children
+    first = view.value
+    assert "time 3:" in first
+    step.click()
+    assert "time 3.63:" in view.value
+    player.value = 1
+    assert "time 4.4:" in view.value
+    reset.click()
+    assert view.value == first
+    again.click()
+    assert "time 0.1:" in view.value
+    drawn = view.value
+    again.click()
+    assert "time 0.1:" in view.value != drawn
+    reset.click()
+    beta, tokens, value = controls
+    value.value = -1.0
+    beta.value = 0.0
+    step.click()
+    assert "β = 0, V = −I, time 0.1:" in view.value
+    tokens.value = 1
+    step.click()
+    assert "of 1 tokens" in view.value and "NaN" not in view.value
+
+
+def test_what_is_raised_stands_above_the_opening_picture():
+    def fragile(state, height):
+        if height > 0.5:
+            raise ValueError("height must be at most <half>")
+        return bars(state, height)
+
+    exhibit = small(draw=fragile)
+    slider, view = exhibit.widget().children
+    slider.value = 0.75
+    assert "at most &lt;half&gt;" in view.value and "height 0.25" in view.value
+    slider.value = 0.5
+    assert "half" not in view.value and "height 0.5" in view.value
+
+
+def test_weights_store_pictures_and_logits(weights):
+    state = described(weights)["state"]
+    assert state["names"] == ["a", "b & c", "d"]
+    assert all(each.startswith("data:image/png;base64,") for each in state["pictures"])
+    assert (
+        np.reshape(state["logits"], (3, 3)).tolist() == weights.state["logits"].tolist()
+    )
+    temperature, order, query, view = weights.widget().children
+    temperature.value = 1.0
+    order.value = 0.0
+    query.value = 2
+    assert "Query: d; τ₀ = 1, order 0" in view.value
+    most = softmax(np.array([0.0, 0.0, 3.0])).max()
+    assert f"to {most:.2f}" in view.value
+
+
+def test_places_of_a_slider_and_its_values_agree():
+    for slider in (
+        Slider("a", 0.1, 100.0, 0.0, log=True, zero=True),
+        Slider("a", -2.0, 5.0, 0.0),
+        Slider("a", 1.0, 256.0, 96.0, log=True, whole=True),
+    ):
+        assert slider.at(1) == slider.high
+        assert slider.at(0) == (0 if slider.zero else slider.low)
+        for value in (slider.high, slider.at(0.3), slider.at(0)):
+            assert slider.at(slider.place(value)) == pytest.approx(value)
+        assert slider.widget().value == slider.start
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            lambda: small(state={"other": 0.5, "x": np.array([1.0, np.nan])}),
+            "'x'.*finite",
+        ),
+        (
+            lambda: small(state={"other": 0.5, "x": {"a": 1}}),
+            "'x'.*finite numbers or texts",
+        ),
+        (lambda: small(kernels={"step": "../x"}), "kernels.'step'.*'../x'"),
+        (lambda: small(controls={"height": 3}), "Slider or a Choice, got 3"),
+        (
+            lambda: small(controls={"width": Slider("w", 0.0, 1.0, 0.5)}),
+            "draw must take",
+        ),
+        (lambda: small(draw=lambda state, height: 3), "return figure.*int"),
+        (lambda: small(state={"other": 0.5, "x": np.ones(10**5)}), "bytes, more than"),
+        (lambda: Slider("a", 2.0, 1.0, 1.5), "low must be less than high"),
+        (lambda: Slider("a", 0.0, 1.0, 0.5, log=True), "low must be positive"),
+        (lambda: Slider("a", 0.5, 1.0, 2.0), "start must be from 0.5 to 1, got 2.0"),
+        (lambda: Slider("a", 0.5, 1.0, 0.7, zero=True), "zero=True needs log=True"),
+        (lambda: Choice("a", {"one": 1.0}, 1.0), "at least two"),
+        (lambda: Choice("a", {"one": 1.0, "two": 2.0}, 3.0), "one of the options"),
+        (lambda: exhibits.globe(np.eye(4)), r"x0 must have shape \(n, 3\)"),
+        (lambda: exhibits.globe(np.eye(3), 101.0), "beta must be from 0 to 100"),
+        (lambda: exhibits.globe(np.eye(3), opens=0.01), "opens must be from 0.1"),
+        (
+            lambda: exhibits.weights(np.ones((2, 4, 4)), np.eye(3), ["a", "b", "c"]),
+            "pictures, logits and names must be of one length",
+        ),
+        (
+            lambda: exhibits.weights(2 * np.ones((2, 4, 4)), np.eye(2), ["a", "b"]),
+            r"pictures must lie in \[0, 1\], got 2 to 2",
+        ),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        wrong()
+
+
+def test_impure_drawing_is_refused():
+    heights = iter([0.2, 0.3, 0.4])
+    with pytest.raises(ValueError, match="draw is impure"):
+        small(draw=lambda state, height: bars(state, next(heights)))
+    assert isinstance(small(), Exhibit) and isinstance(small().frames[0], BookFigure)

@@ -1,0 +1,595 @@
+"""Live exhibits in a browser: what moves, what is said, what stands when it cannot."""
+
+import gzip
+import math
+import re
+
+import numpy as np
+import pytest
+from test_site import SITE, SIZES, opened, soup_of
+
+from lib import attention
+from tools.finish import DESCRIBED, EXHIBIT
+
+GLOBES = ("chapters/index.html", "chapters/4-mean-field-sphere.html")
+GLOBE, WEIGHTS = GLOBES[1], "chapters/2-softmax-expansion.html"
+PAGES = (*GLOBES, WEIGHTS)
+LONG = 120_000  # milliseconds, for what takes a second on an idle machine
+NOTE, STAGE = ".exhibit-note", ".exhibit-stage"
+TIME = """(figure) => Number(/^Time ([^,]+),/.exec(
+  figure.querySelector('.exhibit-note').textContent)?.[1])"""
+# A picture of a canvas that two equal drawings share.
+INK = "(canvas) => canvas.toDataURL()"
+
+
+@pytest.fixture
+def visit(site, browser):
+    """Opens a page; at the end, nothing may have complained."""
+    contexts, seen = [], []
+
+    def go(name, *, init=None, routes=(), fails=False, **options):
+        context = browser.new_context(
+            **{"viewport": {"width": 1280, "height": 900}, **options}
+        )
+        context.set_default_timeout(LONG)
+        contexts.append(context)
+        if init:
+            context.add_init_script(init)
+        for pattern, handler in routes:
+            context.route(pattern, handler)
+        page = opened(context, site + name, [] if fails else seen)
+        return page, page.locator(".book-exhibit").first
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert seen == []
+
+
+def begun(figure):
+    """The exhibit once its script runs."""
+    figure.locator(STAGE + " *").first.wait_for(state="attached")
+    return figure
+
+
+def button(figure, name):
+    return figure.get_by_role("button", name=name, exact=True)
+
+
+def paused(figure):
+    begun(figure)
+    if button(figure, "Pause").count():
+        button(figure, "Pause").click()
+    button(figure, "Play").wait_for()
+    return figure
+
+
+def says(figure, pattern):
+    """Wait until the sentence below the stage has a pattern; the sentence."""
+    found = figure.locator(NOTE, has_text=re.compile(pattern))
+    found.wait_for()
+    text = found.inner_text()
+    assert not re.search("NaN|undefined|Infinity|null", text)
+    return text
+
+
+def slide(figure, label, place):
+    """Move a slider to a place between its ends, as the pointer does."""
+    figure.get_by_label(label, exact=True).evaluate(
+        """(input, place) => { input.value = place;
+        input.dispatchEvent(new Event('input', {bubbles: true})); }""",
+        place,
+    )
+
+
+def center(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, box["width"]
+
+
+def splitmix(seed):
+    """SplitMix64, as Steele, Lea and Flood print it."""
+    while True:
+        seed = (seed + 0x9E3779B97F4A7C15) % 2**64
+        z = (seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        yield z ^ (z >> 31)
+
+
+def test_draws_are_those_of_the_published_generator(visit, site):
+    page, _ = visit(WEIGHTS)
+    bits, uniform, normal = page.evaluate(
+        """async (site) => {
+          const { generator } = await import(site + '_static/random.mjs');
+          const make = (of) => { const g = generator(1234567);
+            return Array.from({length: 2000}, () => of(g)); };
+          return [make((g) => String(g.bits())).slice(0, 5),
+            make((g) => g.uniform()), make((g) => g.normal())];
+        }""",
+        site,
+    )
+    # The values that implementations of this generator are checked against.
+    assert bits == [
+        "6457827717110365317", "3203168211198807973", "9817491932198370423",
+        "4593380528125082431", "16408922859458223821",
+    ]  # fmt: skip
+    source = splitmix(1234567)
+    expected = [(next(source) >> 11) / 2**53 for _ in range(2000)]
+    assert uniform == expected
+    pairs = [
+        math.sqrt(-2 * math.log(1 - u)) * turn(2 * math.pi * v)
+        for u, v in zip(expected[::2], expected[1::2], strict=True)
+        for turn in (math.cos, math.sin)
+    ]
+    assert np.allclose(normal, pairs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", GLOBES)
+def test_globe_moves_by_itself_and_says_so(visit, name):
+    _, figure = visit(name)
+    begun(figure)
+    assert button(figure, "Pause").is_visible()
+    first = figure.evaluate(TIME)
+    globe = figure.locator(".exhibit-globe")
+    before = globe.evaluate(INK)
+    figure.page.wait_for_function(
+        f"([figure, first]) => ({TIME})(figure) > first + 0.5",
+        arg=[figure.element_handle(), first],
+    )
+    assert globe.evaluate(INK) != before
+    assert figure.locator(NOTE).get_attribute("role") == "status"
+    assert "clusters; energy" in says(figure, "^Time")
+
+
+def test_what_moves_is_said_at_a_bounded_rate(visit):
+    """A clock that the test turns: sentences are seconds apart while it moves."""
+    page, figure = visit(GLOBE, reduced_motion="reduce")
+    begun(figure)
+    page.clock.install()
+    page.evaluate(
+        """() => { window.said = [];
+        new MutationObserver(() => window.said.push(performance.now())).observe(
+          document.querySelector('.exhibit-note'), {childList: true}); }"""
+    )
+    button(figure, "Play").click()
+    for _ in range(200):
+        page.clock.run_for(50)
+    said = page.evaluate("window.said")
+    assert 2 <= len(said) <= 5
+    assert np.diff(said[1:]).min() >= 2900
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("size", SIZES)
+def test_first_screen_shows_the_exhibit(visit, name, size):
+    """No open code above it, and the larger part of what moves in sight."""
+    width, height = SIZES[size]
+    page, figure = visit(name, viewport={"width": width, "height": height})
+    begun(figure)
+    first = ".exhibit-globe" if name in GLOBES else ".exhibit-garments"
+    box = figure.locator(first).bounding_box()
+    inside = min(height, box["y"] + box["height"]) - box["y"]
+    assert inside > 0.75 * box["height"]
+    for code in page.locator("article pre").all():
+        place = code.bounding_box()
+        assert place is None or place["height"] == 0 or place["y"] > box["y"]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("label", ["β", "tokens"])
+@pytest.mark.parametrize("sign", ["+I attracts", "−I repels"])
+def test_globe_at_the_ends_of_its_sliders(visit, label, place, sign):
+    _, figure = visit(GLOBE)
+    begun(figure)
+    figure.get_by_label(sign).check()
+    slide(figure, label, place)
+    value = {"β": ("0,", "100,"), "tokens": ("1 token,", "256 tokens,")}[label][place]
+    said = says(figure, value)
+    assert figure.locator(STAGE).is_visible() and "stored" not in said
+    # It goes on: nothing is refused and nothing stands still on the way.
+    after = figure.evaluate(TIME)
+    figure.page.wait_for_function(
+        f"([figure, after]) => ({TIME})(figure) > after",
+        arg=[figure.element_handle(), after],
+    )
+    if (label, place) == ("tokens", 0):
+        assert "it stays where it is" in says(figure, "1 token")
+    if (label, place) == ("β", 0):
+        assert "energy 1.00" in says(figure, "β = 0,")
+
+
+HELD = "(figure) => figure.querySelector('.exhibit-globe').dataset.held ?? null"
+
+
+def grasp(figure):
+    """Take hold of a token with the mouse, which stays down; which one."""
+    x, y, width = center(figure.locator(".exhibit-globe"))
+    mouse = figure.page.mouse
+    for radius in np.arange(0, 0.4, 0.03):
+        for turn in np.arange(0, 2 * np.pi, min(1.0, 0.03 / max(radius, 0.01))):
+            mouse.move(
+                x + width * radius * np.cos(turn), y + width * radius * np.sin(turn)
+            )
+            mouse.down()
+            held = figure.evaluate(HELD)
+            if held is not None:
+                return held
+            mouse.up()
+    raise AssertionError("no token was found")
+
+
+def test_dragged_token_moves_and_the_clock_begins_anew(visit):
+    page, figure = visit(GLOBE)
+    paused(figure)
+    globe = figure.locator(".exhibit-globe")
+    before = globe.evaluate(INK)
+    assert figure.evaluate(TIME) > 4
+    grasp(figure)
+    says(figure, "^Time 0.1,")
+    x, y, width = center(globe)
+    for to in (
+        (0, 0),
+        (0.3, 0.1),
+        (0, -0.43),
+        (2, 2),
+        (0, 0),
+    ):  # beyond the rim as well
+        page.mouse.move(x + width * to[0], y + width * to[1])
+    page.mouse.up()
+    assert figure.evaluate(HELD) is None and globe.evaluate(INK) != before
+    # A pointer that is not down moves nothing.
+    after = globe.evaluate(INK)
+    page.mouse.move(x + width * 0.2, y)
+    assert globe.evaluate(INK) == after
+    button(figure, "Play").click()
+    page.wait_for_function(
+        f"(figure) => ({TIME})(figure) > 0.2", arg=figure.element_handle()
+    )
+
+
+def test_tokens_dragged_onto_one_another_and_a_pole_stay_tokens(visit):
+    """Two tokens in one point, which is then turned onto the pole of the globe."""
+    page, figure = visit(GLOBE)
+    begun(figure)
+    slide(figure, "tokens", math.log(2) / math.log(256))
+    says(figure, "2 tokens")
+    paused(figure)
+    globe = figure.locator(".exhibit-globe")
+    globe.focus()
+    # Up and up along the globe, past its pole; both take the same way from the front.
+    for _ in range(2):
+        globe.press(".")
+        for key, times in (("Shift+ArrowDown", 40), ("Shift+ArrowUp", 60)):
+            for _ in range(times):
+                globe.press(key)
+    said = says(figure, "2 tokens")
+    assert re.search(r"[12] clusters?;", said)
+    for _ in range(3):
+        button(figure, "Step").click()
+    says(figure, "2 tokens")
+    # Reset and a drag of one token onto another by the mouse.
+    button(figure, "Reset").click()
+    paused(figure)
+    grasp(figure)
+    x, y, width = center(globe)
+    for k in range(24):
+        page.mouse.move(x + width * 0.4 * np.cos(k), y + width * 0.4 * np.sin(k))
+    page.mouse.up()
+    button(figure, "Step").click()
+    says(figure, "96 tokens")
+
+
+@pytest.mark.parametrize("event", ["pointercancel", "lostpointercapture"])
+def test_lost_pointer_lets_go(visit, event):
+    page, figure = visit(GLOBE)
+    paused(figure)
+    grasp(figure)
+    globe = figure.locator(".exhibit-globe")
+    globe.dispatch_event(event, {"pointerId": 1, "isPrimary": True})
+    assert figure.evaluate(HELD) is None
+    before = globe.evaluate(INK)
+    x, y, width = center(globe)
+    page.mouse.move(x + 0.3 * width, y)
+    page.wait_for_function("() => new Promise(requestAnimationFrame).then(() => true)")
+    assert globe.evaluate(INK) == before
+    page.mouse.up()
+
+
+def test_globe_answers_the_keyboard(visit):
+    _, figure = visit(GLOBE)
+    paused(figure)
+    globe = figure.locator(".exhibit-globe")
+    globe.focus()
+    assert "Arrow keys" in globe.get_attribute("aria-label")
+    pictures = [globe.evaluate(INK)]
+
+    def pressed(key):
+        globe.press(key)
+        figure.page.wait_for_function(
+            "([canvas, old]) => canvas.toDataURL() !== old",
+            arg=[globe.element_handle(), pictures[-1]],
+        )
+        pictures.append(globe.evaluate(INK))
+
+    for key in ("ArrowLeft", "ArrowUp", ".", ",", "Shift+ArrowLeft"):
+        pressed(key)
+    says(figure, "^Time 0.1,")
+    pressed("Escape")
+    globe.press(" ")
+    button(figure, "Pause").wait_for()
+    style = globe.evaluate("e => getComputedStyle(e).outlineStyle")
+    assert style != "none"
+    slider = figure.get_by_label("β", exact=True)
+    value = slider.get_attribute("aria-valuetext")
+    slider.press("ArrowRight")
+    assert float(slider.get_attribute("aria-valuetext")) > float(value)
+    slider.press("Home")
+    assert slider.get_attribute("aria-valuetext") == "0"
+
+
+# Frames that were asked for, and a page that can be hidden.
+COUNTED = """
+window.frames_asked = 0;
+const ask = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (f) => { window.frames_asked += 1; return ask(f); };
+let hidden = false;
+Object.defineProperty(document, 'hidden', {get: () => hidden});
+window.hide = (value) => { hidden = value;
+  document.dispatchEvent(new Event('visibilitychange')); };
+"""
+
+
+def still(page):
+    """Wait until no frame is asked for while others pass; fail if one always is."""
+    page.wait_for_function(
+        """() => new Promise((done) => { const before = window.frames_asked;
+        setTimeout(() => done(window.frames_asked === before), 400); })"""
+    )
+
+
+def test_nothing_is_drawn_out_of_sight_or_in_a_hidden_tab(visit):
+    page, figure = visit(GLOBE, init=COUNTED)
+    begun(figure)
+    moving = "(figure) => window.frames_asked > 3"
+    page.wait_for_function(moving, arg=figure.element_handle())
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    still(page)
+    page.evaluate("window.scrollTo(0, 0); window.frames_asked = 0")
+    page.wait_for_function(moving, arg=figure.element_handle())
+    page.evaluate("window.hide(true)")
+    still(page)
+    page.evaluate("window.frames_asked = 0; window.hide(false)")
+    page.wait_for_function(moving, arg=figure.element_handle())
+
+
+def test_an_hour_in_a_hidden_tab_is_not_made_up_for(visit):
+    page, figure = visit(GLOBE, init=COUNTED, reduced_motion="reduce")
+    begun(figure)
+    page.clock.install()
+    page.evaluate("frames_asked = 0")
+    button(figure, "Play").click()
+    page.clock.run_for(400)
+    page.evaluate("window.hide(true)")
+    page.clock.fast_forward(3_600_000)
+    page.clock.run_for(400)
+    before = float(re.match("Time ([^,]+)", figure.locator(NOTE).inner_text())[1])
+    page.evaluate("window.hide(false)")
+    page.clock.run_for(100)
+    button(figure, "Pause").click()
+    page.clock.run_for(500)
+    after = float(re.match("Time ([^,]+)", figure.locator(NOTE).inner_text())[1])
+    # Two tenths of a second of the clock, of which five are a decade.
+    assert before <= after < before * 10**0.2
+
+
+def test_resized_window_keeps_canvas_and_box_together(visit):
+    page, figure = visit(GLOBE)
+    begun(figure)
+    for width, height in ((390, 844), (1600, 900), (320, 480), (844, 390)):
+        page.set_viewport_size({"width": width, "height": height})
+        figure.scroll_into_view_if_needed()
+        for name in (".exhibit-globe", ".exhibit-charts"):
+            page.wait_for_function(
+                """(canvas) => canvas.width === Math.round(canvas.clientWidth *
+                devicePixelRatio) && canvas.height === Math.round(
+                canvas.clientHeight * devicePixelRatio)""",
+                arg=figure.locator(name).element_handle(),
+            )
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0
+        box = figure.locator(".exhibit-globe").bounding_box()
+        assert abs(box["width"] - box["height"]) < 1 and box["width"] > 150
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_without_scripts_the_stored_pictures_stand(visit, name):
+    _, figure = visit(name, java_script_enabled=False)
+    pictures = figure.locator(".exhibit-frame svg")
+    assert pictures.count() >= 2
+    for picture in pictures.all():
+        assert picture.is_visible()
+    assert figure.locator(NOTE).inner_text().startswith("Stored pictures")
+    for hidden in (STAGE, ".exhibit-controls"):
+        assert not figure.locator(hidden).is_visible()
+
+
+def test_without_modules_the_first_picture_stands(visit):
+    """A browser that runs scripts but not these."""
+    _, figure = visit(
+        GLOBE, routes=[("**/exhibit.mjs", lambda r: r.abort())], fails=True
+    )
+    assert figure.locator(".exhibit-frame svg").first.is_visible()
+    assert figure.locator(NOTE).inner_text().startswith("Stored pictures")
+    assert not figure.locator(".exhibit-controls").is_visible()
+
+
+def test_missing_kernel_is_said(visit):
+    _, figure = visit(
+        GLOBE, routes=[("**/sphere-step.mjs", lambda r: r.abort())], fails=True
+    )
+    says(figure, "^Stored pictures: what would move them was not loaded")
+    for picture in figure.locator(".exhibit-frame svg").all():
+        assert picture.is_visible()
+
+
+@pytest.mark.parametrize(
+    "made", ["{ok: false, next: x}", "{ok: true, next: x.map(() => NaN)}"]
+)
+def test_where_a_kernel_says_no_the_pictures_stand(visit, made):
+    """Beyond β = 50 this kernel refuses; below it is one at rest."""
+    body = (
+        "export default ({x, beta}) =>"
+        f" beta > 50 ? {made} : {{ok: true, next: x.slice()}};"
+    )
+    answer = {"content_type": "text/javascript", "body": body}
+    routes = [("**/sphere-step.mjs", lambda r: r.fulfill(**answer))]
+    _, figure = visit(GLOBE, routes=routes)
+    begun(figure)
+    slide(figure, "β", 1)
+    said = figure.locator(NOTE, has_text="stored ones")
+    said.wait_for()
+    assert "With β = 100 these tokens cannot be moved" in said.inner_text()
+    assert not figure.locator(STAGE).is_visible()
+    for picture in figure.locator(".exhibit-frame svg").all():
+        assert picture.is_visible()
+    # Back where it can, the exhibit is back.
+    slide(figure, "β", 0.5)
+    says(figure, "^Time")
+    assert figure.locator(".exhibit-globe").is_visible()
+    assert not figure.locator(".exhibit-frame svg").first.is_visible()
+
+
+@pytest.mark.parametrize("name", GLOBES)
+def test_under_reduced_motion_it_moves_on_demand_alone(visit, name):
+    page, figure = visit(name, init=COUNTED, reduced_motion="reduce")
+    begun(figure)
+    assert button(figure, "Play").is_visible()
+    still(page)
+    first = figure.evaluate(TIME)
+    button(figure, "Step").click()
+    page.wait_for_function(
+        f"([figure, first]) => ({TIME})(figure) > first",
+        arg=[figure.element_handle(), first],
+    )
+    button(figure, "Draw again").click()
+    says(figure, "^Time 0.1,")
+    assert button(figure, "Play").is_visible()
+    button(figure, "Reset").click()
+    page.wait_for_function(
+        f"([figure, first]) => ({TIME})(figure) === first",
+        arg=[figure.element_handle(), first],
+    )
+
+
+def test_ink_of_the_globe_follows_the_theme(visit):
+    page, figure = visit(GLOBE, reduced_motion="reduce", color_scheme="light")
+    begun(figure)
+    charts = figure.locator(".exhibit-charts")
+    darkest = """(canvas) => { const {data} = canvas.getContext('2d').getImageData(
+      0, 0, canvas.width, canvas.height); let sum = 0, n = 0;
+      for (let i = 0; i < data.length; i += 4)
+        if (data[i + 3] > 200) { sum += data[i] + data[i + 1] + data[i + 2]; n++; }
+      return n && sum / n / 3; }"""
+    page.wait_for_function(f"(c) => ({darkest})(c) > 0", arg=charts.element_handle())
+    light = charts.evaluate(darkest)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        f"([c, light]) => ({darkest})(c) > light", arg=[charts.element_handle(), light]
+    )
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_labels_are_legible_on_a_phone(visit, name):
+    phone = {"viewport": {"width": 390, "height": 844}}
+    _, figure = visit(name, **phone)
+    begun(figure)
+    sizes = figure.evaluate(
+        """(figure) => [...figure.querySelectorAll('*')].filter((e) =>
+          e.checkVisibility() && !e.closest('svg, script') &&
+          [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+          .map((e) => parseFloat(getComputedStyle(e).fontSize))"""
+    )
+    assert len(sizes) > 3 and min(sizes) >= 11
+    drawn = "\n".join(
+        (SITE / "_static" / each).read_text() for each in ("globe.mjs", "weights.mjs")
+    )
+    assert min(int(px) for px in re.findall(r"(\d+)px ", drawn)) >= 11
+    _, figure = visit(name, java_script_enabled=False, **phone)
+    heights = figure.locator(".exhibit-frame svg text").evaluate_all(
+        """(all) => all.map((e) => { const m = e.getScreenCTM();
+        return parseFloat(getComputedStyle(e).fontSize) * Math.hypot(m.a, m.b); })"""
+    )
+    assert len(heights) > 10 and min(heights) >= 10.99
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_paper_has_the_stored_pictures(visit, name):
+    page, figure = visit(name)
+    begun(figure)
+    page.emulate_media(media="print")
+    for picture in figure.locator(".exhibit-frame svg").all():
+        assert picture.is_visible()
+    for hidden in (STAGE + " *", ".exhibit-controls", NOTE):
+        assert not figure.locator(hidden).first.is_visible()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_scripts_and_kernels_are_small(name):
+    html = (SITE / name).read_text("utf-8")
+
+    def packed(file):
+        return len(gzip.compress((SITE / "_static" / file).read_bytes(), 9))
+
+    asked = set(re.findall(r'_static/([a-z./-]+\.mjs)"', html)) - {"book.mjs"}
+    kernels = {each for each in asked if each.startswith("kernels/")}
+    assert kernels and max(map(packed, kernels)) <= 4096
+    assert sum(map(packed, (asked - kernels) | {"book.mjs"})) <= 15_000
+    # What a description names is asked for at once, and nothing else is.
+    named = [DESCRIBED.search(each) for each in EXHIBIT.findall(html)]
+    assert {f"{each[1]}.mjs" for each in named} | {"exhibit.mjs", "random.mjs"} <= asked
+    policy = soup_of(name).find("meta", {"http-equiv": True})["content"]
+    assert re.search(r"script-src 'self'( 'sha256-[^']+')*$", policy)
+
+
+def row_of(figure):
+    """What stands under the garments, in hundredths."""
+    said = figure.locator(".exhibit-weight").all_inner_texts()
+    return np.array([float(each.removesuffix(" %").replace("−", "-")) for each in said])
+
+
+@pytest.mark.parametrize("place", [0, 0.25, 0.5, 1])
+def test_weights_are_those_of_lib(visit, place):
+    page, figure = visit(WEIGHTS)
+    begun(figure)
+    state = page.evaluate(
+        """() => JSON.parse(document.querySelector(
+        '.book-exhibit script').textContent).state"""
+    )
+    logits = np.reshape(state["logits"], (10, 10))
+    slide(figure, "τ₀", place)
+    for query in (0, 8):
+        figure.get_by_role("radio", name=state["names"][query]).check()
+        for order in range(4):
+            figure.get_by_label(str(order), exact=True).check()
+            said = says(figure, f"^Query {state['names'][query]},.*Order {order} ")
+            scaled = logits[query] * 64 / 256**place
+            exact = attention.softmax(scaled)
+            assert np.abs(row_of(figure) - 100 * exact).max() <= 0.51
+            gap = np.abs(exact - attention.softmax_expansion(scaled, order)).max()
+            printed = float(re.search("off by at most ([0-9.]+) %", said)[1])
+            assert abs(printed - 100 * gap) <= 0.51
+
+
+def test_another_garment_is_clicked_and_reached_by_keys(visit):
+    _, figure = visit(WEIGHTS)
+    begun(figure)
+    before = row_of(figure)
+    figure.get_by_alt_text("bag").click()
+    says(figure, "^Query bag,")
+    assert (row_of(figure) != before).any()
+    assert figure.locator(".exhibit-chosen").count() == 1
+    radio = figure.get_by_role("radio", name="bag")
+    radio.press("ArrowRight")
+    says(figure, "^Query ankle boot,")
+    boxes = [each.bounding_box() for each in figure.locator("img").all()]
+    assert min(box["width"] for box in boxes) >= 56
