@@ -403,7 +403,8 @@ def test_resized_window_keeps_canvas_and_box_together(visit):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_without_scripts_the_stored_pictures_stand(visit, name):
-    _, figure = visit(name, java_script_enabled=False)
+    # What is asked for at once is then refused.
+    _, figure = visit(name, java_script_enabled=False, fails=True)
     pictures = figure.locator(".exhibit-frame svg")
     assert pictures.count() >= 2
     for picture in pictures.all():
@@ -514,7 +515,7 @@ def test_labels_are_legible_on_a_phone(visit, name):
         (SITE / "_static" / each).read_text() for each in ("globe.mjs", "weights.mjs")
     )
     assert min(int(px) for px in re.findall(r"(\d+)px ", drawn)) >= 11
-    _, figure = visit(name, java_script_enabled=False, **phone)
+    _, figure = visit(name, java_script_enabled=False, fails=True, **phone)
     heights = figure.locator(".exhibit-frame svg text").evaluate_all(
         """(all) => all.map((e) => { const m = e.getScreenCTM();
         return parseFloat(getComputedStyle(e).fontSize) * Math.hypot(m.a, m.b); })"""

@@ -125,13 +125,22 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
     n, time = len(state["x"]), state["time"]
     height, count = state["heights"][-1], state["clusters"][-1]
     with style():
+        # Placed by hand: to look for the best places takes longer than all the rest.
         fig = Figure(figsize=(4.4, 2.6))
-        axes = fig.subplot_mosaic("ge;gc", width_ratios=(1.3, 1))
+        fig.set_layout_engine("none")
+        tokens_at, *charts = (
+            fig.add_axes(each)
+            for each in (
+                (0, 0.03, 0.56, 0.94),
+                (0.69, 0.66, 0.3, 0.3),
+                (0.69, 0.2, 0.3, 0.3),
+            )
+        )
         near = crowd_state(state["x"], beta, state["radius"])["neighbors"]
-        _draw_tokens(axes["g"], state["x"], near)
-        _draw_history(axes["e"], state, "heights", "energy", (0, 1.05), "x")
-        _draw_history(axes["c"], state, "clusters", "clusters", (0.8, 300), "xy")
-        axes["c"].set_xlabel("time")
+        _draw_tokens(tokens_at, state["x"], near)
+        _draw_history(charts[0], state, "heights", "energy", (0, 1.05), "x")
+        _draw_history(charts[1], state, "clusters", "clusters", (0.8, 300), "xy")
+        charts[1].set_xlabel("time")
     sign = "attract" if value > 0 else "repel"
     return figure(
         fig,
@@ -193,11 +202,11 @@ def _draw_tokens(ax: Axes, x: Array, near: Array) -> None:
             [around * np.cos(circle), around * np.sin(circle), 0 * circle + level], -1
         )
         across, up, depth = _seen(ring)
-        hidden = depth < 0
-        ax.plot(
-            np.where(hidden, np.nan, across), np.where(hidden, np.nan, up),
-            color=COLORS[4], linewidth=0.5,
-        )  # fmt: skip
+        hidden = np.flatnonzero(depth[:-1] < 0)
+        if len(hidden):  # begin behind the globe, where the part in front is whole
+            turned = np.roll(np.stack([across, up, depth])[:, :-1], -hidden[-1], axis=1)
+            across, up = turned[:2, turned[2] >= 0]
+        ax.plot(across, up, color=COLORS[4], linewidth=0.5)
     across, up, depth = _seen(x)
     for face, side in (("none", depth < 0), (COLORS[0], depth >= 0)):
         for count in np.unique(near[side]).tolist():

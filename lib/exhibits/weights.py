@@ -83,6 +83,8 @@ def weights(
         "logits", require_square("logits", as_float("logits", logits))
     )
     tiles = require_finite("pictures", as_float("pictures", pictures))
+    if not hasattr(names, "__len__") or not all(isinstance(n, str) for n in names):
+        raise ValueError(f"names must be a list of texts, got {names!r}")
     m = len(scores)
     if scores.ndim != 2 or tiles.ndim != 3 or not len(tiles) == len(names) == m:
         raise ValueError(
@@ -93,9 +95,9 @@ def weights(
         raise ValueError(
             f"pictures must lie in [0, 1], got {tiles.min():g} to {tiles.max():g}"
         )
-    require_within("temperature", temperature, *_TEMPERATURES)
-    require_choice("order", order, range(4))
-    require_count("query", query, least=0, most=m - 1)
+    temperature = require_within("temperature", temperature, *_TEMPERATURES)
+    order = require_choice("order", order, range(4))
+    query = require_count("query", query, least=0, most=m - 1)
     first = {"temperature": temperature, "order": order, "query": query}
     return live(
         "weights",

@@ -30,7 +30,12 @@ class Slider:
             raise ValueError(f"label must be a text, got {self.label!r}")
         for name in ("log", "zero", "whole"):
             require_flag(name, getattr(self, name))
-        low, high = (require_number(n, getattr(self, n)) for n in ("low", "high"))
+        low, high, start = (
+            require_number(n, getattr(self, n)) for n in ("low", "high", "start")
+        )
+        # Numbers of other kinds become those that JSON and widgets know.
+        for name, number in (("low", low), ("high", high), ("start", start)):
+            object.__setattr__(self, name, number)
         if not low < high:
             raise ValueError(f"low must be less than high, got {low!r} and {high!r}")
         if self.log and low <= 0:
@@ -41,6 +46,7 @@ class Slider:
 
     def at(self, place: float) -> float:
         """The value at a place between the ends, 0 to 1."""
+        place = require_within("place", place, 0, 1)
         if self.zero and place <= 0:
             return 0.0
         if not self.log:
@@ -51,6 +57,7 @@ class Slider:
 
     def place(self, value: float) -> float:
         """Where a value stands, 0 to 1."""
+        require_within("value", value, 0 if self.zero else self.low, self.high)
         if self.zero and value <= 0:
             return 0.0
         if self.log:
@@ -108,11 +115,14 @@ class Choice:
             raise ValueError(
                 f"options must map at least two names to numbers, got {self.options!r}"
             )
+        numbers = {}
         for name, value in self.options.items():
             if not isinstance(name, str):
                 raise ValueError(f"options must have texts as names, got {name!r}")
-            require_number(f"options[{name!r}]", value)
-        if self.start not in self.options.values():
+            numbers[name] = require_number(f"options[{name!r}]", value)
+        object.__setattr__(self, "options", numbers)
+        object.__setattr__(self, "start", require_number("start", self.start))
+        if self.start not in numbers.values():
             raise ValueError(f"start must be one of the options, got {self.start!r}")
 
     def described(self) -> dict[str, Any]:

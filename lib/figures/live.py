@@ -133,6 +133,9 @@ def live(
         ``draw`` returns something else than a figure or differs between two calls, or
         beyond 160 kB.
     """
+    for name, given in (("state", state), ("controls", controls), ("kernels", kernels)):
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{name} must map names to values, got {given!r}")
     if not isinstance(script, str) or not _NAME.fullmatch(script):
         raise ValueError(f"script must be a name in small letters, got {script!r}")
     for role, kernel in kernels.items():
@@ -141,7 +144,14 @@ def live(
                 f"kernels[{role!r}] must be the name of a kernel, got {kernel!r}"
             )
     _require_controls(draw, controls)
-    require_count("seed", seed, least=0)
+    seed = require_count("seed", seed, least=0)
+    if caption is not None and not isinstance(caption, str):
+        raise ValueError(f"caption must be a text, got {caption!r}")
+    if not isinstance(positions, list | tuple):
+        raise ValueError(f"positions must be a list of pairs, got {positions!r}")
+    for name, function in (("advance", advance), ("again", again)):
+        if function is not None and not callable(function):
+            raise ValueError(f"{name} must be a function, got {function!r}")
     starts = {name: each.start for name, each in controls.items()}
     frames = [_frame(draw, *each) for each in ((state, starts), *positions)]
     if _frame(draw, state, starts) != frames[0]:

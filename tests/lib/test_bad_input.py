@@ -390,10 +390,11 @@ CALLS = {
     "figures.live": dict(
         script="globe", draw=lambda state, b: BookFigure(f"<svg>{b}</svg>", ALT),
         state={"x": UNITS}, controls={"b": Slider("b", 0.0, 2.0, 1.0)},
-        kernels={"step": "sphere-step"}, seed=3,
+        kernels={"step": "sphere-step"}, seed=3, positions=[], advance=abs, again=abs,
+        caption="See there.",
     ),
     "figures.Slider": dict(
-        label="b", low=0.5, high=2.0, start=1.0, log=True, zero=True
+        label="b", low=0.5, high=2.0, start=1.0, log=True, zero=True, whole=False
     ),
     "figures.Slider:straight": dict(label="b", low=0.5, high=2.0, start=1.0),
     "figures.Slider.at": dict(self=Slider("b", 0.0, 2.0, 1.0), place=0.5),
@@ -731,8 +732,8 @@ def answer(call, argument, value):
 @pytest.fixture(autouse=True)
 def no_hang():
     """Only what never ends takes this long; no duration is asserted."""
-    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("still running after 20 s"))
-    signal.alarm(20)
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("still running after 120 s"))
+    signal.alarm(120)
     yield
     signal.alarm(0)
 
