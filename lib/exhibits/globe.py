@@ -126,7 +126,7 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
     height, count = state["heights"][-1], state["clusters"][-1]
     with style():
         # Placed by hand: to look for the best places takes longer than all the rest.
-        fig = Figure(figsize=(4.4, 2.6))
+        fig = Figure(figsize=(4.2, 2.5))  # of a phone, whose labels are then 11 px
         fig.set_layout_engine("none")
         tokens_at, *charts = (
             fig.add_axes(each)
@@ -232,5 +232,6 @@ def _draw_history(
 ) -> None:
     logarithmic(ax, log, (FIRST, LAST), ylim)
     ax.set_ylabel(label)
+    ax.tick_params(labelsize=11)
     ax.plot(state["times"], state[name], color=INK)
     ax.plot(state["times"][-1], state[name][-1], "o", color=COLORS[0])

@@ -136,7 +136,7 @@ def draw_weights(
     top = next(each for each in (*_TOPS, 1.0) if exact.max() <= each)
     at = np.arange(len(names))
     with style():
-        fig = Figure(figsize=(4.4, 2.5))
+        fig = Figure(figsize=(4.2, 2.4))
         ax = fig.subplots()
         ax.set(xlim=(-0.6, len(names) - 0.4), ylim=(-0.55 * top, 1.05 * top))
         ax.bar(at, exact, width=0.62, color=COLORS[0])
@@ -144,6 +144,7 @@ def draw_weights(
             np.clip(polynomial, -0.2 * top, 1.05 * top), at - 0.42, at + 0.42,
             color=COLORS[1], linewidth=2,
         )  # fmt: skip
+        ax.tick_params(labelsize=11)
         ax.axhline(0, color=INK, linewidth=0.8)
         ax.set(yticks=[0, top / 2, top], ylabel="weight", xticks=[])
         ax.spines["bottom"].set_visible(False)
