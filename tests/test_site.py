@@ -517,36 +517,11 @@ def test_explorer_answers_arrow_keys_and_mouse(site, browser):
         slider.press(key)
         seen.add((value.inner_text(), drawing.inner_html()))
     box = slider.bounding_box()
-    # The third of four stops.
+    # A stop between the second and the last.
     page.mouse.click(box["x"] + box["width"] * 0.66, box["y"] + box["height"] / 2)
     seen.add((value.inner_text(), drawing.inner_html()))
     assert len({text for text, _ in seen}) == len({svg for _, svg in seen}) == 4
     page.close()
-
-
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_the_landing_figure_moves_until_the_reader_takes_over(site, browser, motion):
-    context = browser.new_context(reduced_motion=motion)
-    page = context.new_page()
-    page.goto(site + LANDING, wait_until="networkidle")
-    moving = page.locator(".book-explorer").first
-    moving.scroll_into_view_if_needed()
-    button, slider = moving.locator("button"), moving.locator("input")
-    if motion == "reduce":
-        assert button.inner_text() == "Play" and slider.input_value() == "0"
-        button.click()
-    page.wait_for_function(
-        "input => Number(input.value) > 2", arg=slider.element_handle()
-    )
-    assert button.inner_text() == "Pause"
-    button.click()
-    stopped = slider.input_value()
-    page.wait_for_timeout(500)
-    assert (button.inner_text(), slider.input_value()) == ("Play", stopped)
-    button.click()
-    slider.press("ArrowRight")
-    assert button.inner_text() == "Play"
-    context.close()
 
 
 def test_explorer_answers_a_finger(site, browser):

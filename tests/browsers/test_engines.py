@@ -8,7 +8,7 @@ import os
 import engines
 import pytest
 from test_live import free_port, started
-from test_site import CHAPTER, SIZES, pages
+from test_site import CHAPTER, LANDING, SIZES, pages
 
 pytestmark = pytest.mark.browsers
 ENGINES = ("firefox", "webkit")
@@ -116,6 +116,38 @@ def test_every_slider_moves_its_picture_by_the_keyboard(engine, site):
             moved += 1
         assert engine.complaints() == [], name
     assert moved >= 10
+
+
+GLOBE = 'document.querySelector(".book-exhibit[data-exhibit=globe]")'
+BUTTON = """
+[...document.querySelectorAll(".exhibit-buttons button")].find(
+  (each) => each.textContent === values[0])"""
+SAID = f'{GLOBE}.querySelector(".exhibit-note").textContent'
+PICTURE = f'{GLOBE}.querySelector(".exhibit-globe").toDataURL()'
+
+
+@pytest.mark.parametrize("name", [LANDING, "chapters/4-mean-field-sphere.html"])
+def test_the_globe_computes_in_the_browser(engine, site, name):
+    engine.goto(site + name)
+    engine.wait(f"return {SAID}.startsWith('Time')")
+    engine.run(f"{GLOBE}.scrollIntoView()")
+    # It moves by itself, unless the system of this machine asks for less motion.
+    if engine.run(f"return Boolean({BUTTON})", "Pause"):
+        first = engine.run(f"return {PICTURE}")
+        engine.wait(f"return {PICTURE} !== values[0]", first)
+        engine.run(f"{BUTTON}.click()", "Pause")
+    engine.wait(f"return Boolean({BUTTON})", "Play")
+    before = engine.run(f"return {PICTURE}")
+    engine.run(f"{BUTTON}.click()", "Step")
+    engine.wait(f"return {PICTURE} !== values[0]", before)
+    engine.run(f"{BUTTON}.click()", "Draw again")
+    engine.wait(f"return {SAID}.startsWith('Time')")
+    engine.run(f'{GLOBE}.querySelector(".exhibit-globe").focus()')
+    before = engine.run(f"return {PICTURE}")
+    engine.press("ArrowLeft")
+    engine.wait(f"return {PICTURE} !== values[0]", before)
+    assert "NaN" not in engine.run(f"return {SAID}")
+    assert engine.complaints() == []
 
 
 def test_search_finds_rank_collapse(engine, site):
