@@ -552,8 +552,13 @@ def test_scripts_and_kernels_are_small(name):
     assert re.search(r"script-src 'self'( 'sha256-[^']+')*$", policy)
 
 
+DRAWN = """() => new Promise((done) => requestAnimationFrame(() =>
+  requestAnimationFrame(done)))"""
+
+
 def row_of(figure):
-    """What stands under the garments, in hundredths."""
+    """What stands under the garments once it is drawn, in hundredths."""
+    figure.evaluate(DRAWN)
     said = figure.locator(".exhibit-weight").all_inner_texts()
     return np.array([float(each.removesuffix(" %").replace("−", "-")) for each in said])
 
@@ -572,8 +577,13 @@ def test_weights_are_those_of_lib(visit, place):
         figure.get_by_alt_text(state["names"][query], exact=True).click()
         for order in range(4):
             figure.get_by_label(str(order), exact=True).check()
-            said = says(figure, f"^Query {state['names'][query]},.*Order {order} ")
-            scaled = logits[query] * 64 / 256**place
+            temperature = 256**place / 64
+            said = says(
+                figure,
+                f"^Query {state['names'][query]}, τ₀ = {temperature:.2g}[0-9]*:"
+                f".*Order {order} ",
+            )
+            scaled = logits[query] / temperature
             exact = attention.softmax(scaled)
             assert np.abs(row_of(figure) - 100 * exact).max() <= 0.51
             gap = np.abs(exact - attention.softmax_expansion(scaled, order)).max()
