@@ -265,11 +265,14 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     pen.font = colors.font;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
+    // While groups still form, numbers would lie on one another.
+    if (!settled(past.at(-1)[2])) return;
     named.reverse().forEach(([X, Y, r, count], k) => {
       if (!named.slice(0, k).some(([U, V]) => Math.hypot(U - X, V - Y) < r)) pen.fillText(String(count), X, Y);
     });
   };
 
+  const settled = (count) => Math.abs(count - Math.round(count)) < 0.02;
   const raised = (power) => `10${[..."" + power].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("")}`;
   const panel = (pen, colors, box, name, value, log, top, ticks) => {
     const [left, up, width, height] = box;
@@ -318,7 +321,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     pen.textBaseline = "alphabetic";
     pen.fillText(`${name} ${value === 1 ? now[1].toFixed(2) : counted(now[2])}`, left, up - 7);
   };
-  const counted = (count) => (Math.abs(count - Math.round(count)) < 0.02 ? String(Math.round(count)) : `≈ ${Math.round(count)}`);
+  const counted = (count) => (settled(count) ? String(Math.round(count)) : `≈ ${Math.round(count)}`);
   const drawCharts = (colors) => {
     charted = performance.now();
     const [pen, w, height] = fitted(charts);
@@ -328,7 +331,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     const tall = height - foot - head;
     const second = [2 * pad + width + 8, head, width, tall];
     const most = Math.max(...past.map((point) => point[1]));
-    const top = [0.25, 0.5].find((each) => most < 0.9 * each) ?? 1;
+    const top = [0.2, 0.4].find((each) => most < 0.9 * each) ?? 1;
     panel(pen, colors, [pad, head, width, tall], "energy", 1, false, top, [0, top / 2, top]);
     panel(pen, colors, second, "clusters", 2, true, Math.max(n, 10), [1, 10, 100].filter((k) => k <= Math.max(n, 10)));
     pen.fillStyle = colors.quiet;
