@@ -43,10 +43,14 @@ def planted(call, draw=None, **inputs):
         def size(shape):
             return [sizes.get(each, each) for each in shape]
 
-        return {name: rng.standard_normal(size(shape))[()] for name, shape in inputs.items()}
+        return {
+            name: rng.standard_normal(size(shape))[()] for name, shape in inputs.items()
+        }
 
     function = f"{call.__module__}:{call.__qualname__}"
-    return Kernel("planted", function, lambda **v: {"made": call(**v)}, inputs, draw or normal)
+    return Kernel(
+        "planted", function, lambda **v: {"made": call(**v)}, inputs, draw or normal
+    )
 
 
 def checked(engine, folder, *kernels, sizes=(1, 2, 7)):
@@ -103,7 +107,9 @@ def test_an_example_is_what_lib_gives(name, capsys, monkeypatch):
     ):
         for key, shape in shapes.items():
             length = np.prod([sizes.get(size, size) for size in shape], dtype=int)
-            assert np.size(values[key]) == length and np.ndim(values[key]) == (shape != ())
+            assert np.size(values[key]) == length and np.ndim(values[key]) == (
+                shape != ()
+            )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +200,9 @@ def test_ok_is_what_lib_says(engine, folder):
         given = {key: values[key] for key in kernel.inputs}
         jobs.append(parity.job(kernel, sizes, given))
     found = engine(folder, jobs)
-    for kernel, answer, (name, values, allowed) in zip(kernels, found, CASES, strict=True):
+    for kernel, answer, (name, values, allowed) in zip(
+        kernels, found, CASES, strict=True
+    ):
         assert answer["ok"] is allowed, (name, values)
         given = {key: values[key] for key in kernel.inputs}
         if allowed:
@@ -283,7 +291,9 @@ def test_every_operation_computes_what_numpy_computes(engine, tmp_path):
     """Alone, in an expression that needs its brackets, and in loops."""
     named = {*ELEMENTWISE, "add"} | {"logical_and", "logical_or", "logical_not"}
     assert named >= {*operations.OPERATIONS} - {"power"}
-    kernels = [planted(f, x=("n",), y=("n",)) for f in {**ELEMENTWISE, **ORDER}.values()]
+    kernels = [
+        planted(f, x=("n",), y=("n",)) for f in {**ELEMENTWISE, **ORDER}.values()
+    ]
     kernels += [planted(f, a=("n", 12), x=("n", 3)) for f in ARRAYS.values()]
     rows = checked(engine, tmp_path, *kernels)
     names = [*ELEMENTWISE, *ORDER, *ARRAYS]
@@ -390,10 +400,22 @@ REFUSED = [
     (reduced_by_a_ufunc, "return np.add.reduce(x)", "no rule for numpy.add.reduce"),
     (chosen_by_truth, "return x[x > 0]", "no rule for the index"),
     (chosen_by_places, "return x[[0, 0]]", "no rule for the index [0, 0]"),
-    (part_of_a_free_axis, "return x[1:]", "no rule for a part of an axis of free size n"),
-    (last_of_a_free_axis, "return x[-1]", "no rule for the index -1 of an axis of size n"),
+    (
+        part_of_a_free_axis,
+        "return x[1:]",
+        "no rule for a part of an axis of free size n",
+    ),
+    (
+        last_of_a_free_axis,
+        "return x[-1]",
+        "no rule for the index -1 of an axis of size n",
+    ),
     (entry_written, "y[0] = 2.0", "no rule for writing into a part of an array"),
-    (written_into_an_array, "return np.exp", "a recorded value is written into another"),
+    (
+        written_into_an_array,
+        "return np.exp",
+        "a recorded value is written into another",
+    ),
     (array_of_the_examples_size, "return x + np.arange", "sizes 5 and n meet"),
     (truth_as_numbers, "return (x > 0)", "no rule for numpy.add of bool"),
     (two_free_sizes, "return x[:, None]", "an array has a size that is computed"),

@@ -45,6 +45,7 @@ class Kernel:
     exempt: Mapping[str, str] = field(default_factory=dict)
     # What is changed in an example to take the branch that an exemption speaks of.
     turned: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+
     @property
     def file(self) -> str:
         """Its place in the built site."""
@@ -107,7 +108,6 @@ def scores_of_keys(rng: np.random.Generator, m: int, d: int = 3, n: int = 1) -> 
     }
 
 
-
 # Entropic transport.
 
 
@@ -145,7 +145,13 @@ def clouds(rng: np.random.Generator, n: int) -> Values:
 
 
 def two_token_step(
-    logs: Any, left: Any, branch: Any, tau0: Any, top: Any, normals: Any, exponentials: Any
+    logs: Any,
+    left: Any,
+    branch: Any,
+    tau0: Any,
+    top: Any,
+    normals: Any,
+    exponentials: Any,
 ) -> Values:
     law = two_tokens.coefficients(branch, tau0, 1)
     after, step, hit = two_tokens.advance(logs, left, law, top, normals, exponentials)

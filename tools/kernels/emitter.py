@@ -18,19 +18,13 @@ from math import prod
 import numpy as np
 
 from tools.kernels.graph import Along, Node, Refused, Size
-from tools.kernels.operations import (
-    ATOM,
-    OPERATIONS,
-    REDUCTIONS,
-    expression,
-    number,
-)
+from tools.kernels.operations import ATOM, OPERATIONS, REDUCTIONS, expression, number
 from tools.kernels.recorder import Program
 
 SHORT = 8
 NOMINAL = 64  # what a free size counts for
 WORTH = 1.5  # operations for each entry above which a value is kept
-LEAVES = {"input", "literal", "constant", "size", "eye", "arange", "view", "concatenate"}
+LEAVES = {"input", "literal", "constant", "size", "arange", "view", "concatenate"}
 VARIABLES = "ijkl"
 Index = int | str  # of an entry along an axis: a number, or an expression of i, j, ...
 Text = tuple[str, int]  # an expression, and how tightly it binds
@@ -88,7 +82,9 @@ def flat(shape: tuple[Size, ...], at: tuple[Index, ...]) -> str:
         elif index != 0:
             plain = isinstance(index, int) or index.isidentifier()
             factors = [*letters, *[stride] * (stride > 1)]
-            parts.append(" * ".join(map(str, [*factors, index if plain else f"({index})"])))
+            parts.append(
+                " * ".join(map(str, [*factors, index if plain else f"({index})"]))
+            )
     return " + ".join([*parts, *[str(constant)] * (constant > 0 or not parts)])
 
 
@@ -97,7 +93,9 @@ class Emitter:
 
     def __init__(self, program: Program):
         self.program = program
-        self.order = ordered([*program.outputs.values(), *(g for g, _ in program.guards)])
+        self.order = ordered(
+            [*program.outputs.values(), *(g for g, _ in program.guards)]
+        )
         self.named = {node: name for name, node in program.outputs.items()}
         self.stored = self.choose()
         kept = [node for node in self.order if node in self.stored]
@@ -123,7 +121,7 @@ class Emitter:
             own = OPERATIONS[node.op].cost if node.op in OPERATIONS else 0
             below = own + sum(cost[arg] for arg in node.args)
             terms = count(summed(node))
-            cost[node] = terms * (below + len(node.args)) if node.op == "reduce" else below
+            cost[node] = terms * (below + len(node.args)) - 1 if terms > 1 else below
         asked = dict.fromkeys(self.order, 0.0)
         for guard, _ in self.program.guards:
             asked[guard] += 1
@@ -144,7 +142,9 @@ class Emitter:
     def entry(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
         """An entry where it is used: read, or computed on the spot."""
         at = at[len(at) - len(node.shape) :]
-        at = tuple(0 if size == 1 else k for size, k in zip(node.shape, at, strict=True))
+        at = tuple(
+            0 if size == 1 else k for size, k in zip(node.shape, at, strict=True)
+        )
         if node.op == "input" or node in self.stored:
             return load(node, at)
         return self.computed(node, at, load)
@@ -162,11 +162,6 @@ class Emitter:
                 return self.constant(node, at)
             case "arange":
                 return str(at[0]), ATOM
-            case "eye":
-                same = at[0] == at[1]
-                if same or all(isinstance(k, int) for k in at):
-                    return number(int(same))
-                return f"({at[0]} == {at[1]} ? 1 : 0)", ATOM
             case "view":
                 source = (k if isinstance(k, int) else moved(at, k) for k in node.data)
                 return self.entry(node.args[0], tuple(source), load)
@@ -193,17 +188,14 @@ class Emitter:
 
     def part(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
         """An entry of arrays that were put together along an axis."""
-        axis, start = node.data, 0
+        axis = node.data
+        if not isinstance(place := at[axis], int):
+            raise Refused(f"more than {SHORT} entries are put together along an axis")
         for arg in node.args:
-            if not isinstance(at[axis], int):
+            if place < arg.shape[axis]:
                 break
-            stop = start + arg.shape[axis]
-            if at[axis] < stop:
-                return self.entry(arg, (*at[:axis], at[axis] - start, *at[axis + 1 :]), load)
-            start = stop
-        if len(node.args) > 1:
-            raise Refused("arrays are put together along an axis that is a loop")
-        return self.entry(node.args[0], at, load)
+            place -= arg.shape[axis]
+        return self.entry(arg, (*at[:axis], place, *at[axis + 1 :]), load)
 
     def constant(self, node: Node, at: tuple[Index, ...]) -> Text:
         if all(isinstance(k, int) for k in at):
@@ -274,20 +266,27 @@ class Emitter:
         """How many of the loops over the entries of a node are open on a path."""
         own = self.path[node][: len(outer(node))]
         pairs = zip(own, path, strict=False)
-        return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(own), len(path)))
+        return next(
+            (k for k, (a, b) in enumerate(pairs) if a is not b),
+            min(len(own), len(path)),
+        )
 
     def shared_loops(self, node: Node) -> int:
         """How many loops a node shares with all that use it: beyond, it needs memory."""
         used = [self.path[n] for n, reads in self.reads.items() if node in reads]
         end = node in self.named or node in self.asked
-        return min((self.common(node, path) for path in [*used, *[()] * end]), default=0)
+        return min(
+            (self.common(node, path) for path in [*used, *[()] * end]), default=0
+        )
 
     def in_memory(self, node: Node) -> tuple[int, ...]:
         """The axes that the memory of a node has; none where it needs none."""
         axes = outer(node)
         if not node.shape or self.shared[node] == len(axes) and node not in self.named:
             return ()
-        return tuple(k for k in range(len(node.shape)) if k not in axes[: self.shared[node]])
+        return tuple(
+            k for k in range(len(node.shape)) if k not in axes[: self.shared[node]]
+        )
 
     # Text.
 
@@ -305,7 +304,13 @@ class Emitter:
 
     def before(self, text: str, at: tuple[Index, ...]) -> Text:
         """The same, read once before the loops that do not change it."""
-        used = [VARIABLES.index(c) for k in at if isinstance(k, str) for c in k if c in VARIABLES]
+        used = [
+            VARIABLES.index(c)
+            for k in at
+            if isinstance(k, str)
+            for c in k
+            if c in VARIABLES
+        ]
         depth = max(used, default=-1) + 1
         if depth == len(self.here):
             return text, ATOM
@@ -317,7 +322,9 @@ class Emitter:
 
     def local(self, node: Node, at: tuple[Index, ...]) -> str:
         """The name of an entry in the turn of the loops that makes it."""
-        return "_".join([f"t{self.names[node]}", *(str(k) for k in at if k in range(SHORT))])
+        return "_".join(
+            [f"t{self.names[node]}", *(str(k) for k in at if k in range(SHORT))]
+        )
 
     def memory(self, node: Node) -> str:
         return self.named.get(node, f"b{self.names[node]}")
@@ -327,14 +334,20 @@ class Emitter:
         lines = []
         for each in body:
             if isinstance(each, Node):
-                lines += self.step(each) if any(map(is_long, summed(each))) else self.once(each)
+                lines += (
+                    self.step(each)
+                    if any(map(is_long, summed(each)))
+                    else self.once(each)
+                )
                 continue
             inner = self.written(each.body)
             reduced = [node for node in within(each) if len(outer(node)) == each.depth]
             lines += [f"const {name} = {text};" for text, name in each.hoisted.items()]
             for node in reduced:
                 start, _ = REDUCTIONS[node.data[0]]
-                lines += [f"let {self.local(node, at)} = {start};" for at in cells(node)]
+                lines += [
+                    f"let {self.local(node, at)} = {start};" for at in cells(node)
+                ]
             v = VARIABLES[each.depth]
             lines += [f"for (let {v} = 0; {v} < {each.size}; {v}++) {{", *inner, "}"]
             for node in reduced:

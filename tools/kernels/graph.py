@@ -106,7 +106,9 @@ class Graph:
             raise refuse(f"a constant of type {array.dtype}")
         if array.ndim == 0:
             return self.node("literal", data=array.item())
-        return self.node("constant", data=tuple(array.ravel().tolist()), shape=array.shape)
+        return self.node(
+            "constant", data=tuple(array.ravel().tolist()), shape=array.shape
+        )
 
     def traced(self, node: Node, example: Any) -> Traced:
         example = np.asarray(example)
@@ -162,7 +164,9 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def current(self) -> np.ndarray:
         if self.stale:
-            raise refuse(f"the array was changed through another name of it: {self.stale}")
+            raise refuse(
+                f"the array was changed through another name of it: {self.stale}"
+            )
         return self.example
 
     @property

@@ -53,7 +53,9 @@ def in_node(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return json.loads(found.stdout)
 
 
-def in_page(visit: Callable[[str], Any], run: Callable[[str, list[Any]], Any]) -> Engine:
+def in_page(
+    visit: Callable[[str], Any], run: Callable[[str, list[Any]], Any]
+) -> Engine:
     """What a browser answers: ``visit`` an address, ``run`` a function with values."""
 
     def engine(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -71,14 +73,15 @@ def in_browser(browser: Any) -> Engine:
 
 
 def rows(
-    engine: Engine, folder: Path, kernels: Iterable[Kernel], sizes: Iterable[int] = SIZES
+    engine: Engine,
+    folder: Path,
+    kernels: Iterable[Kernel],
+    sizes: Iterable[int] = SIZES,
 ) -> list[Row]:
     """Errors of kernels of a built site, at each size, in an engine."""
     pairs = [(kernel, size) for kernel in kernels for size in sizes]
     inputs = [at_size(kernel, size) for kernel, size in pairs]
-    jobs = [
-        job(kernel, *each) for (kernel, _), each in zip(pairs, inputs, strict=True)
-    ]
+    jobs = [job(kernel, *each) for (kernel, _), each in zip(pairs, inputs, strict=True)]
     found = engine(folder, jobs)
     return [
         Row(kernel.name, size, each["ok"], error(each, kernel.call(**values)))
@@ -133,7 +136,9 @@ def table() -> dict[str, Any]:
         for engine_name, engine in engines():
             worst = dict.fromkeys(found["kernels"], 0.0)
             for row in rows(engine, folder, KERNELS):
-                worst[row.kernel] = max(worst[row.kernel], row.error if row.ok else np.inf)
+                worst[row.kernel] = max(
+                    worst[row.kernel], row.error if row.ok else np.inf
+                )
             found["engines"][engine_name] = {
                 "errors": worst,
                 "milliseconds": speed(engine, folder),
@@ -166,6 +171,9 @@ def speed(engine: Engine, folder: Path, rounds: int = 5) -> dict[int, dict[str, 
                 kernel.call(**values)
             numpy = (perf_counter() - start) / repeat * 1e3
             script = engine(folder, [timed])[0]["milliseconds"]
-            best = {"numpy": min(best["numpy"], numpy), "kernel": min(best["kernel"], script)}
+            best = {
+                "numpy": min(best["numpy"], numpy),
+                "kernel": min(best["kernel"], script),
+            }
         found[n] = best
     return found
