@@ -3,8 +3,8 @@
 Axes of at most :data:`SHORT` entries are written out; each other axis is a loop. Cheap
 values are written where they are used, others are computed once (:meth:`Emitter.stored`)
 in loops that are shared wherever one needs of another nothing but the entry at hand
-(:meth:`Emitter.fused`). The loop around no other runs over i, the next over j: the text
-of an entry is the same in every loop.
+(:meth:`Emitter.fused`). The loop around no other runs over i, the next over j: the
+text of an entry is the same in every loop.
 """
 
 from __future__ import annotations
@@ -52,6 +52,11 @@ def count(sizes: Iterable[Size]) -> int:
 def summed(node: Node) -> tuple[Size, ...]:
     """Sizes of the axes that a reduction takes away."""
     return node.data[2][len(node.shape) :] if node.op == "reduce" else ()
+
+
+def reduces(node: Node) -> bool:
+    """Whether a loop is needed for an entry."""
+    return any(map(is_long, summed(node)))
 
 
 def loops(node: Node) -> list[Size]:
@@ -106,9 +111,8 @@ class Emitter:
         self.asked = set[Node]().union(
             *(self.read_by(self.entry, guard) for guard, _ in program.guards)
         )
-        self.body = self.fuse(kept, 0)
         self.path: dict[Node, tuple[Loop, ...]] = {}
-        self.find_paths(self.body, ())
+        self.body = self.fuse(kept, ())
         self.shared = {node: self.shared_loops(node) for node in kept}
         self.hoists = 0
 
@@ -130,7 +134,7 @@ class Emitter:
             entries = count(node.shape)
             again = cost[node] * (asked[node] / entries - 1)
             repeated = node.op not in LEAVES and again > WORTH
-            if node in self.named or repeated or any(map(is_long, summed(node))):
+            if node in self.named or repeated or reduces(node):
                 stored.add(node)
             computed = entries if node in stored else asked[node]
             for arg in node.args:
@@ -221,30 +225,31 @@ class Emitter:
             text(node, at, load)
         return found
 
-    def fuse(self, nodes: list[Node], depth: int) -> list[Loop | Node]:
-        """Statements, and loops around others, that compute the nodes.
+    def fuse(self, nodes: list[Node], path: tuple[Loop, ...]) -> list[Loop | Node]:
+        """Statements, and loops around others, that compute the nodes on a path.
 
-        The first ``depth`` loops of each are open. A loop takes up every node that
-        needs nothing of those in it but what the same turn of the loop has made.
+        A loop takes up every node that needs nothing of those in it but what the same
+        turn of the loop has made.
         """
         body: list[Loop | Node] = []
-        waiting = list(nodes)
+        waiting, depth = list(nodes), len(path)
         while waiting:
             ready = [n for n in waiting if not self.reads[n].keys() & set(waiting)]
             group = [n for n in ready if len(loops(n)) == depth]
             if group:
-                body.extend(group)
+                body += group
+                self.path |= dict.fromkeys(group, path)
             else:
-                size = loops(ready[0])[depth]
+                loop = Loop(loops(ready[0])[depth], depth)
                 for node in waiting:
                     needed = self.reads[node].keys() & set(waiting)
-                    apart = len(loops(node)) == depth or loops(node)[depth] != size
-                    if not apart and all(
+                    if loops(node)[depth:][:1] == [loop.size] and all(
                         other in group and self.in_step(node, other, depth)
                         for other in needed
                     ):
                         group.append(node)
-                body.append(Loop(size, depth, self.fuse(group, depth + 1)))
+                loop.body = self.fuse(group, (*path, loop))
+                body.append(loop)
             waiting = [node for node in waiting if node not in group]
         return body
 
@@ -255,69 +260,46 @@ class Emitter:
             at[axes[depth]] == VARIABLES[depth] for at in self.reads[node][other]
         )
 
-    def find_paths(self, body: list[Loop | Node], path: tuple[Loop, ...]) -> None:
-        for each in body:
-            if isinstance(each, Loop):
-                self.find_paths(each.body, (*path, each))
-            else:
-                self.path[each] = path
-
     def common(self, node: Node, path: tuple[Loop, ...]) -> int:
         """How many of the loops over the entries of a node are open on a path."""
         own = self.path[node][: len(outer(node))]
-        pairs = zip(own, path, strict=False)
-        return next(
-            (k for k, (a, b) in enumerate(pairs) if a is not b),
-            min(len(own), len(path)),
-        )
+        same = [one is other for one, other in zip(own, path, strict=False)]
+        return [*same, False].index(False)
 
     def shared_loops(self, node: Node) -> int:
         """How many loops a node shares with all that use it: beyond, it needs memory."""
-        used = [self.path[n] for n, reads in self.reads.items() if node in reads]
-        end = node in self.named or node in self.asked
-        return min(
-            (self.common(node, path) for path in [*used, *[()] * end]), default=0
-        )
+        paths = [self.path[n] for n, reads in self.reads.items() if node in reads]
+        paths += [()] * (node in self.named or node in self.asked)
+        return min(self.common(node, path) for path in paths)
 
     def in_memory(self, node: Node) -> tuple[int, ...]:
         """The axes that the memory of a node has; none where it needs none."""
-        axes = outer(node)
-        if not node.shape or self.shared[node] == len(axes) and node not in self.named:
+        axes, shared = outer(node), self.shared[node]
+        if shared == len(axes) and not (node in self.named and node.shape):
             return ()
-        return tuple(
-            k for k in range(len(node.shape)) if k not in axes[: self.shared[node]]
-        )
+        return tuple(k for k in range(len(node.shape)) if k not in axes[:shared])
 
     # Text.
 
     def read(self, node: Node, at: tuple[Index, ...]) -> Text:
         """An entry of an input or of a stored node, from where the text stands."""
-        if node.op == "input" and node not in self.stored:
-            if not node.shape:
-                return node.data, ATOM
-            return self.before(f"{node.data}[{flat(node.shape, at)}]", at)
+        if node not in self.stored:  # an input
+            entry = f"{node.data}[{flat(node.shape, at)}]"
+            return self.before(entry, at) if node.shape else (node.data, ATOM)
         if self.common(node, self.here) == len(outer(node)):
             return self.local(node, at), ATOM
-        axes = self.in_memory(node)
-        place = flat(tuple(node.shape[k] for k in axes), tuple(at[k] for k in axes))
-        return self.before(f"{self.memory(node)}[{place}]", at)
+        return self.before(self.place(node, at), at)
 
     def before(self, text: str, at: tuple[Index, ...]) -> Text:
         """The same, read once before the loops that do not change it."""
-        used = [
-            VARIABLES.index(c)
-            for k in at
-            if isinstance(k, str)
-            for c in k
-            if c in VARIABLES
-        ]
+        used = [VARIABLES.index(c) for k in at for c in str(k) if c in VARIABLES]
         depth = max(used, default=-1) + 1
         if depth == len(self.here):
             return text, ATOM
         hoisted = self.here[depth].hoisted
         if text not in hoisted:
-            hoisted[text] = f"r{self.hoists}"
             self.hoists += 1
+            hoisted[text] = f"r{self.hoists}"
         return hoisted[text], ATOM
 
     def local(self, node: Node, at: tuple[Index, ...]) -> str:
@@ -334,13 +316,9 @@ class Emitter:
         lines = []
         for each in body:
             if isinstance(each, Node):
-                lines += (
-                    self.step(each)
-                    if any(map(is_long, summed(each)))
-                    else self.once(each)
-                )
+                lines += self.statements(each)
                 continue
-            inner = self.written(each.body)
+            inner, v = self.written(each.body), VARIABLES[each.depth]
             reduced = [node for node in within(each) if len(outer(node)) == each.depth]
             lines += [f"const {name} = {text};" for text, name in each.hoisted.items()]
             for node in reduced:
@@ -348,40 +326,35 @@ class Emitter:
                 lines += [
                     f"let {self.local(node, at)} = {start};" for at in cells(node)
                 ]
-            v = VARIABLES[each.depth]
             lines += [f"for (let {v} = 0; {v} < {each.size}; {v}++) {{", *inner, "}"]
-            for node in reduced:
-                lines += [line for at in cells(node) for line in self.store(node, at)]
+            lines += [line for node in reduced for line in self.stores(node)]
         return lines
 
-    def once(self, node: Node) -> list[str]:
-        """Lines that compute a node, or what of it is computed in a turn of its loops."""
+    def statements(self, node: Node) -> list[str]:
+        """Lines of one turn of its loops: a node is computed, or takes up a term."""
         self.here, lines = self.path[node], []
         for at in cells(node):
-            text, _ = self.computed(node, at, self.read)
-            lines += [f"const {self.local(node, at)} = {text};", *self.store(node, at)]
-        return lines
-
-    def step(self, node: Node) -> list[str]:
-        """Lines that take up the next term of a reduction."""
-        self.here, lines = self.path[node], []
-        _, operation = REDUCTIONS[node.data[0]]
-        for at in cells(node):
-            name, term = self.local(node, at), self.computed(node, at, self.read)
-            if operation == "add":
-                lines.append(f"{name} += {term[0]};")
+            name, text = self.local(node, at), self.computed(node, at, self.read)
+            if reduces(node):
+                text = expression(REDUCTIONS[node.data[0]][1], [(name, ATOM), text])
+                lines.append(f"{name} = {text[0]};")
             else:
-                text, _ = expression(operation, [(name, ATOM), term])
-                lines.append(f"{name} = {text};")
-        return lines
+                lines.append(f"const {name} = {text[0]};")
+        return lines if reduces(node) else lines + self.stores(node)
 
-    def store(self, node: Node, at: tuple[Index, ...]) -> list[str]:
-        """The line that puts an entry into memory, where others look for it."""
-        axes = self.in_memory(node)
-        if not axes:
+    def stores(self, node: Node) -> list[str]:
+        """Lines that put entries into memory, where others look for them."""
+        if not self.in_memory(node):
             return []
-        place = flat(tuple(node.shape[k] for k in axes), tuple(at[k] for k in axes))
-        return [f"{self.memory(node)}[{place}] = {self.local(node, at)};"]
+        return [
+            f"{self.place(node, at)} = {self.local(node, at)};" for at in cells(node)
+        ]
+
+    def place(self, node: Node, at: tuple[Index, ...]) -> str:
+        """Where in memory an entry is."""
+        axes = self.in_memory(node)
+        shape, at = (tuple(each[k] for k in axes) for each in (node.shape, at))
+        return f"{self.memory(node)}[{flat(shape, at)}]"
 
     def conditions(self) -> Iterator[str]:
         """What must hold for the kernel to be what was recorded."""
@@ -398,14 +371,14 @@ class Emitter:
         body = self.written(self.body)
         memory = [
             f"const {self.memory(node)} = new Float64Array("
-            f"{extent(tuple(node.shape[k] for k in self.in_memory(node)))});"
+            f"{extent(node.shape[k] for k in self.in_memory(node))});"
             for node in self.names
             if self.in_memory(node)
         ]
-        outputs = [
+        outputs = ", ".join(
             name if node.shape else f"{name}: {self.local(node, ())}"
             for name, node in self.program.outputs.items()
-        ]
+        )
         conditions = dict.fromkeys(self.conditions())
         parameters = ", ".join([*self.program.letters, *self.program.inputs])
         lines = [
@@ -417,7 +390,7 @@ class Emitter:
             "const ok = [",
             *(f"  {condition}," for condition in conditions),
             "].every(Boolean);",
-            f"return {{ ok, {', '.join(outputs)} }};",
+            f"return {{ ok, {outputs} }};",
             "}",
         ]
         return indented(lines)
@@ -440,10 +413,7 @@ def ordered(roots: Iterable[Node]) -> list[Node]:
 
 def within(loop: Loop) -> Iterator[Node]:
     for each in loop.body:
-        if isinstance(each, Loop):
-            yield from within(each)
-        else:
-            yield each
+        yield from within(each) if isinstance(each, Loop) else (each,)
 
 
 def moved(at: tuple[Index, ...], along: Along) -> Index:
@@ -457,7 +427,7 @@ def folded(name: str, operands: list[Text]) -> Text:
     return reduce(lambda one, other: expression(name, [one, other]), operands)
 
 
-def extent(shape: tuple[Size, ...]) -> str:
+def extent(shape: Iterable[Size]) -> str:
     """Number of entries."""
     return " * ".join(str(size) for size in shape if size != 1) or "1"
 
