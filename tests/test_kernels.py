@@ -486,7 +486,7 @@ def written_by_out(x):
     "function", [view_of_what_is_written, written_through_a_view, written_by_out]
 )
 def test_a_write_through_another_name_is_noticed(function):
-    with pytest.raises(Refused, match="changed through another name of it") as refused:
+    with pytest.raises(Refused, match="changed by another name of it") as refused:
         build.module(planted(function, x=("n", 3)))
     assert str(refused.value).count(f"{__name__}:{function.__name__}, line ") == 2
 

@@ -27,8 +27,9 @@ WORTH = 1.5  # operations for each entry above which a value is kept
 LEAVES = {"input", "literal", "constant", "size", "arange", "view", "concatenate"}
 VARIABLES = "ijkl"
 Index = int | str  # of an entry along an axis: a number, or an expression of i, j, ...
+At = tuple[Index, ...]
 Text = tuple[str, int]  # an expression, and how tightly it binds
-Load = Callable[[Node, tuple[Index, ...]], Text]
+Load = Callable[[Node, At], Text]
 
 
 @dataclass(eq=False)
@@ -69,13 +70,13 @@ def outer(node: Node) -> list[int]:
     return [axis for axis, size in enumerate(node.shape) if is_long(size)]
 
 
-def cells(node: Node) -> Iterator[tuple[Index, ...]]:
+def cells(node: Node) -> Iterator[At]:
     """Indices of the entries that are computed together: i, j, ... along loops."""
     names = iter(VARIABLES)
     return product(*([next(names)] if is_long(s) else range(s) for s in node.shape))
 
 
-def flat(shape: tuple[Size, ...], at: tuple[Index, ...]) -> str:
+def flat(shape: tuple[Size, ...], at: At) -> str:
     """Place of an entry in an array that is stored row by row."""
     parts, constant = [], 0
     for axis, index in enumerate(at):
@@ -85,11 +86,10 @@ def flat(shape: tuple[Size, ...], at: tuple[Index, ...]) -> str:
         if isinstance(index, int) and not letters:
             constant += stride * index
         elif index != 0:
-            plain = isinstance(index, int) or index.isidentifier()
-            factors = [*letters, *[stride] * (stride > 1)]
-            parts.append(
-                " * ".join(map(str, [*factors, index if plain else f"({index})"]))
-            )
+            factors = [*letters, *[str(stride)] * (stride > 1)]
+            plain = not factors or str(index).isalnum()
+            factors.append(str(index) if plain else f"({index})")
+            parts.append(" * ".join(factors))
     return " + ".join([*parts, *[str(constant)] * (constant > 0 or not parts)])
 
 
@@ -98,9 +98,11 @@ class Emitter:
 
     def __init__(self, program: Program):
         self.program = program
-        self.order = ordered(
-            [*program.outputs.values(), *(g for g, _ in program.guards)]
-        )
+        names = [*program.letters, *program.inputs, *program.outputs]
+        taken = {each for each in names if names.count(each) > 1 or each in VARIABLES}
+        if taken:
+            raise Refused(f"names are taken: {', '.join(sorted(taken))}")
+        self.order = ordered([*program.outputs.values(), *dict(program.guards)])
         self.named = {node: name for name, node in program.outputs.items()}
         self.stored = self.choose()
         kept = [node for node in self.order if node in self.stored]
@@ -108,9 +110,8 @@ class Emitter:
         self.constants: dict[str, str] = {}
         self.here: tuple[Loop, ...] = ()
         self.reads = {node: self.read_by(self.computed, node) for node in kept}
-        self.asked = set[Node]().union(
-            *(self.read_by(self.entry, guard) for guard, _ in program.guards)
-        )
+        guards = (self.read_by(self.entry, guard) for guard in dict(program.guards))
+        self.asked = {node for reads in guards for node in reads}
         self.path: dict[Node, tuple[Loop, ...]] = {}
         self.body = self.fuse(kept, ())
         self.shared = {node: self.shared_loops(node) for node in kept}
@@ -143,17 +144,15 @@ class Emitter:
 
     # Entries as expressions.
 
-    def entry(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+    def entry(self, node: Node, at: At, load: Load) -> Text:
         """An entry where it is used: read, or computed on the spot."""
-        at = at[len(at) - len(node.shape) :]
-        at = tuple(
-            0 if size == 1 else k for size, k in zip(node.shape, at, strict=True)
-        )
+        pairs = zip(node.shape, at[len(at) - len(node.shape) :], strict=True)
+        at = tuple(0 if size == 1 else k for size, k in pairs)
         if node.op == "input" or node in self.stored:
             return load(node, at)
         return self.computed(node, at, load)
 
-    def computed(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+    def computed(self, node: Node, at: At, load: Load) -> Text:
         """An entry computed from the arguments of its node."""
         match node.op:
             case "input":
@@ -175,7 +174,7 @@ class Emitter:
                 return self.terms(node, at, load)
         return expression(node.op, [self.entry(arg, at, load) for arg in node.args])
 
-    def terms(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+    def terms(self, node: Node, at: At, load: Load) -> Text:
         """The terms of a reduction over the axes that are written out."""
         how, labels, sizes = node.data
         names = iter(VARIABLES[len(outer(node)) :])
@@ -190,7 +189,7 @@ class Emitter:
             total.append(folded("multiply", factors))
         return folded(REDUCTIONS[how][1], total)
 
-    def part(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+    def part(self, node: Node, at: At, load: Load) -> Text:
         """An entry of arrays that were put together along an axis."""
         axis = node.data
         if not isinstance(place := at[axis], int):
@@ -201,7 +200,7 @@ class Emitter:
             place -= arg.shape[axis]
         return self.entry(arg, (*at[:axis], place, *at[axis + 1 :]), load)
 
-    def constant(self, node: Node, at: tuple[Index, ...]) -> Text:
+    def constant(self, node: Node, at: At) -> Text:
         if all(isinstance(k, int) for k in at):
             return number(node.data[int(np.ravel_multi_index(at, node.shape))])
         text = ", ".join(number(value)[0] for value in node.data)
@@ -210,13 +209,11 @@ class Emitter:
 
     # Which loops are shared.
 
-    def read_by(
-        self, text: Callable[..., Text], node: Node
-    ) -> dict[Node, set[tuple[Index, ...]]]:
+    def read_by(self, text: Callable[..., Text], node: Node) -> dict[Node, set[At]]:
         """The stored nodes that the text of a node reads, and at which entries."""
-        found: dict[Node, set[tuple[Index, ...]]] = {}
+        found: dict[Node, set[At]] = {}
 
-        def load(other: Node, at: tuple[Index, ...]) -> Text:
+        def load(other: Node, at: At) -> Text:
             if other in self.stored:
                 found.setdefault(other, set()).add(at)
             return "", ATOM
@@ -281,7 +278,7 @@ class Emitter:
 
     # Text.
 
-    def read(self, node: Node, at: tuple[Index, ...]) -> Text:
+    def read(self, node: Node, at: At) -> Text:
         """An entry of an input or of a stored node, from where the text stands."""
         if node not in self.stored:  # an input
             entry = f"{node.data}[{flat(node.shape, at)}]"
@@ -290,7 +287,7 @@ class Emitter:
             return self.local(node, at), ATOM
         return self.before(self.place(node, at), at)
 
-    def before(self, text: str, at: tuple[Index, ...]) -> Text:
+    def before(self, text: str, at: At) -> Text:
         """The same, read once before the loops that do not change it."""
         used = [VARIABLES.index(c) for k in at for c in str(k) if c in VARIABLES]
         depth = max(used, default=-1) + 1
@@ -302,11 +299,10 @@ class Emitter:
             hoisted[text] = f"r{self.hoists}"
         return hoisted[text], ATOM
 
-    def local(self, node: Node, at: tuple[Index, ...]) -> str:
+    def local(self, node: Node, at: At) -> str:
         """The name of an entry in the turn of the loops that makes it."""
-        return "_".join(
-            [f"t{self.names[node]}", *(str(k) for k in at if k in range(SHORT))]
-        )
+        short = (str(k) for k in at if isinstance(k, int))
+        return "_".join([f"t{self.names[node]}", *short])
 
     def memory(self, node: Node) -> str:
         return self.named.get(node, f"b{self.names[node]}")
@@ -350,7 +346,7 @@ class Emitter:
             f"{self.place(node, at)} = {self.local(node, at)};" for at in cells(node)
         ]
 
-    def place(self, node: Node, at: tuple[Index, ...]) -> str:
+    def place(self, node: Node, at: At) -> str:
         """Where in memory an entry is."""
         axes = self.in_memory(node)
         shape, at = (tuple(each[k] for k in axes) for each in (node.shape, at))
@@ -416,7 +412,7 @@ def within(loop: Loop) -> Iterator[Node]:
         yield from within(each) if isinstance(each, Loop) else (each,)
 
 
-def moved(at: tuple[Index, ...], along: Along) -> Index:
+def moved(at: At, along: Along) -> Index:
     index = at[along.axis]
     if isinstance(index, int):
         return index + along.start
