@@ -1,4 +1,4 @@
-"""What the kernels are: python -m tools.kernels --list, --example, --parity, --build."""
+"""What the kernels are: --list, --example NAME, --parity, --build FOLDER."""
 
 from __future__ import annotations
 

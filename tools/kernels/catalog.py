@@ -68,6 +68,15 @@ def tokens(rng: np.random.Generator, n: int) -> Values:
     }
 
 
+def tokens_in_the_plane(rng: np.random.Generator, n: int) -> Values:
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    return {
+        **tokens(rng, n),
+        "x": sphere.uniform_tokens(n, 2, rng=rng),
+        "value": turn * rng.uniform(0.5, 1.5),
+    }
+
+
 def sphere_field(x: Any, beta: Any) -> Values:
     return {"field": sphere.attention_field(x, beta)}
 
@@ -240,6 +249,15 @@ KERNELS = [
         sphere_step,
         {**X, "dt": (), "value": (3, 3)},
         tokens,
+        ATTENTION,
+        NEGATIVE,
+    ),
+    Kernel(
+        "circle_step",
+        "lib.sphere:simulate",
+        sphere_step,
+        {"x": ("n", 2), "beta": (), "dt": (), "value": (2, 2)},
+        tokens_in_the_plane,
         ATTENTION,
         NEGATIVE,
     ),
