@@ -256,9 +256,9 @@ ELEMENTWISE = {
     "clip": lambda x, y: np.clip(x, -0.5, y * y),
 }  # fmt: skip
 ORDER = {
-    "differences": lambda x, y: x - (y - (x - y)) - np.negative(x),
+    "differences": lambda x, y: x - (y - (x - y)) - -1 * x,
     "quotients": lambda x, y: x / (y / positive(x)) * 2 / y,
-    "signs": lambda x, y: -(-x) - (-(x + y)) * -3,
+    "signs": lambda x, y: np.negative(-x) - (-(x + y)) * -3,
     "conditions": lambda x, y: ((x > 0) == (y > 0)) & ~((x > 1) | (y > 1)),
 }
 ARRAYS = {

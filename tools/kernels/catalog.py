@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from lib import attention, sde, sinkhorn, sphere
+from lib import attention, gram, sde, sinkhorn, sphere
 from lib.core import psd, wishart
+from lib.gram import base
 from lib.sde import stepping, two_tokens
 from lib.sinkhorn import transport
 from tools.kernels.graph import Shape
@@ -151,6 +152,39 @@ def clouds(rng: np.random.Generator, n: int) -> Values:
 
 
 # Shaped attention at random initialization.
+
+
+def chain_step(
+    root: Any,
+    width: Any,
+    key_width: Any,
+    skip: Any,
+    branch: Any,
+    tau0: Any,
+    scores: Any,
+    seen: Any,
+    unseen: Any,
+) -> Values:
+    layer = gram.ShapedLayer(width, key_width, skip, branch, tau0)
+    inner = layer._head_root(root, scores) * (branch / np.sqrt(width))
+    after = base.with_unseen(skip * root + inner @ seen, inner, unseen)
+    return {"next": after, "gram": psd.gram_of(after)}
+
+
+def layers(rng: np.random.Generator, p: int) -> Values:
+    """A layer, paths of two tokens, and what its weights draw."""
+    width, key_width = (int(rng.integers(20, 90)) for _ in "nk")
+    return {
+        "root": np.tril(rng.standard_normal((p, 2, 2))) + 2 * np.eye(2),
+        "width": width,
+        "key_width": key_width,
+        "skip": 0.8,
+        "branch": 0.6,
+        "tau0": rng.uniform(1, 2),
+        "scores": wishart.product(p, 2, 2, key_width, rng),
+        "seen": rng.standard_normal((p, 2, 2)),
+        "unseen": wishart.bartlett(p, 2, width - 2, rng),
+    }
 
 
 def two_token_step(
@@ -305,6 +339,22 @@ KERNELS = [
         sinkhorn_average,
         {**KERNEL, "mass": ("n",), "received": ("n",), "values": ("n", 2)},
         clouds,
+    ),
+    Kernel(
+        "chain_step",
+        "lib.gram:simulate",
+        chain_step,
+        {
+            **ROOT,
+            "width": (),
+            "key_width": (),
+            "skip": (),
+            **LAW,
+            "scores": ("p", 2, 2),
+            "seen": ("p", 2, 2),
+            "unseen": ("p", 2, 2),
+        },
+        layers,
     ),
     Kernel(
         "two_token_step",

@@ -263,6 +263,19 @@ def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     return np.concatenate([np.asarray(each)[new] for each in arrays], axis=axis)
 
 
+def _cholesky(x: Traced) -> Traced:
+    """Entry by entry, of a fixed size."""
+    size = range(x.node.shape[-1])
+    rows = [[np.zeros_like(x[..., 0, 0])] * len(size) for _ in size]
+    for i in size:
+        for j in range(i + 1):
+            rest = x[..., i, j] - sum(rows[i][k] * rows[j][k] for k in range(j))
+            rows[i][j] = rest / rows[j][j] if j < i else np.sqrt(rest)
+    if not all((rows[i][i] > 0).all() for i in size):
+        raise refuse("the example is not positive definite")
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
 RULES: dict[str, Callable[..., Node]] = {
     **{how: _reduction(how) for how in ("sum", "max", "min", "all", "any")},
     "broadcast_to": _spread,
@@ -280,6 +293,7 @@ RULES: dict[str, Callable[..., Node]] = {
     "ones_like": lambda g, x: _spread(g, 1.0, np.shape(x)),
 }
 REWRITTEN: dict[str, Callable[..., Any]] = {
+    "cholesky": _cholesky,
     "clip": lambda x, low, high: np.minimum(np.maximum(x, low), high),
     "isneginf": lambda x: x == -np.inf,
     "matrix_transpose": lambda x: np.swapaxes(x, -1, -2),

@@ -9,15 +9,21 @@ const given = (value) =>
 const mapped = (values, change) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 
+// Milliseconds of the processor where they can be had, which other programs leave alone.
+const time = () => {
+  const used = globalThis.process?.cpuUsage?.();
+  return used ? (used.user + used.system) / 1000 : performance.now();
+};
+
 export async function answers(jobs, base) {
   const found = [];
   for (const { file, inputs, repeat = 0 } of jobs) {
     const { default: kernel } = await import(new URL(file, base));
     const values = mapped(inputs, taken);
     const answer = mapped(kernel(values), given);
-    const start = performance.now();
+    const start = time();
     for (let k = 0; k < repeat; k++) kernel(values);
-    if (repeat) answer.milliseconds = (performance.now() - start) / repeat;
+    if (repeat) answer.milliseconds = (time() - start) / repeat;
     found.push(answer);
   }
   return found;
