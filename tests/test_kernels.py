@@ -390,7 +390,27 @@ def two_free_sizes(x):
     return x[:, None] + np.ones((x.shape[0] + 1,))
 
 
+def as_whole_numbers(x):
+    return x.astype(int)
+
+
+def made_of_whole_numbers(x):
+    return np.asarray(x, dtype=int)
+
+
+def any_of_numbers(x):
+    return x * np.any(x)
+
+
+def truth_of_numbers(x):
+    return np.logical_not(x)
+
+
 REFUSED = [
+    (as_whole_numbers, "return x.astype(int)", "no rule for values of type int64"),
+    (made_of_whole_numbers, "return np.asarray", "no rule for values of type int64"),
+    (any_of_numbers, "return x * np.any(x)", "no rule for any of numbers"),
+    (truth_of_numbers, "return np.logical_not", "no rule for logical_not of numbers"),
     (float_of_a_size, "return x * float(x.shape[0])", "float() makes a constant"),
     (length, "return x / len(x)", "len() makes a constant of a size"),
     (whole_number, "return x * int(x.sum())", "int() makes a constant of a value"),
@@ -525,6 +545,22 @@ def test_a_branch_becomes_a_part_of_ok(engine, tmp_path, monkeypatch):
     object.__setattr__(unguarded, "draw", signed(-1))
     rows = parity.rows(engine, folder, [unguarded], (1, 4))
     assert all(row.ok and row.error > CLOSE for row in rows)
+
+
+def test_a_number_as_a_branch_is_true_as_in_python(engine, tmp_path):
+    def one(x):
+        return x + 1 if x.sum() else x
+
+    def draw(rng, n):
+        return {"x": np.full(n, 0.5)}
+
+    kernel = planted(one, draw, x=("n",))
+    assert all(row.ok for row in checked(engine, tmp_path, kernel))
+    jobs = [
+        parity.job(kernel, {"n": 2}, {"x": np.array(x)})
+        for x in ([1.0, np.nan], [1.0, -1.0])
+    ]
+    assert [found["ok"] for found in engine(tmp_path, jobs)] == [True, False]
 
 
 def test_recordings_on_both_sides_of_a_branch_differ():

@@ -1,10 +1,10 @@
 """A recorded graph as JavaScript: loops over Float64Array, and nothing else.
 
 Axes of at most :data:`SHORT` entries are written out; each other axis is a loop. Cheap
-values are written where they are used, others are computed once (:meth:`Emitter.stored`)
-in loops that are shared wherever one needs of another nothing but the entry at hand
-(:meth:`Emitter.fused`). The loop around no other runs over i, the next over j: the
-text of an entry is the same in every loop.
+values are written where they are used, others are computed once
+(:meth:`Emitter.choose`), in loops that are shared wherever one needs of another nothing
+but the entry at hand (:meth:`Emitter.fuse`). The outermost loop runs over i, the next
+over j: the text of an entry is the same in every loop.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class Emitter:
         return [*same, False].index(False)
 
     def shared_loops(self, node: Node) -> int:
-        """How many loops a node shares with all that use it: beyond, it needs memory."""
+        """How many loops a node shares with all that use it; the others need memory."""
         paths = [self.path[n] for n, reads in self.reads.items() if node in reads]
         paths += [()] * (node in self.named or node in self.asked)
         return min(self.common(node, path) for path in paths)

@@ -132,6 +132,11 @@ def broadcast(*shapes: Shape) -> Shape:
     return tuple(out)
 
 
+def require_float(dtype: Any) -> None:
+    if np.dtype(dtype) != np.float64:
+        raise refuse(f"no rule for values of type {np.dtype(dtype)}")
+
+
 def example_of(value: Any) -> Any:
     """The same with examples in place of recorded values."""
     if isinstance(value, Traced):
@@ -179,14 +184,16 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return reduce(mul, self.shape, 1)
 
     def astype(self, dtype: Any, copy: bool = True) -> Traced:
+        require_float(dtype)
         return np.copy(self) if copy else self
 
     # Ways out of the graph.
 
     def __bool__(self) -> bool:
         seen = bool(self.current())
-        if self.node.op != "literal" and not self.graph.exempts():
-            self.graph.guards[self.node, seen] = None
+        if not self.graph.exempts():
+            truth = self if self.dtype == bool else self != 0  # NaN is true in Python
+            self.graph.guards[truth.node, seen] = None
         return seen
 
     def __float__(self) -> float:

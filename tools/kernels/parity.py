@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from gzip import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,6 +76,15 @@ def in_browser(browser: Any) -> Engine:
     return in_page(page.goto, page.evaluate)
 
 
+def in_other(engine: Any) -> Engine:
+    """What Firefox or WebKit answers, driven as in tests/browsers."""
+
+    def run(function: str, values: list[Any]) -> Any:
+        return engine.run(f"return await ({function})(values)", *values)
+
+    return in_page(engine.goto, run)
+
+
 def rows(
     engine: Engine,
     folder: Path,
@@ -125,7 +138,7 @@ def error(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
 
 
 def table() -> dict[str, Any]:
-    """Errors and sizes of all kernels, and the speed of a step, in what is installed."""
+    """Errors and sizes of all kernels, and the speed of a step, in each engine."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         build(folder)
@@ -147,13 +160,32 @@ def table() -> dict[str, Any]:
 
 
 def engines() -> Iterator[tuple[str, Engine]]:
-    """Node and Chromium, where they are installed, by name and version."""
+    """Node and three browsers, those that are installed, by name and version."""
     if node := shutil.which("node"):
         version = subprocess.run([node, "--version"], capture_output=True, text=True)
         yield f"node {version.stdout.strip()}", in_node
     if path := browser_path():
         with launched(path) as browser:
             yield f"Chromium {browser.version}", in_browser(browser)
+    from tests.browsers import engines as others
+
+    starts = (
+        others.firefox,
+        partial(others.webkit, port=free_port(), environment=dict(os.environ)),
+    )
+    for start in starts:
+        with (
+            TemporaryDirectory() as folder,
+            suppress(others.Missing),
+            start(Path(folder)) as other,
+        ):
+            yield other.name, in_other(other)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 def speed(engine: Engine, folder: Path, rounds: int = 5) -> dict[int, dict[str, float]]:

@@ -22,6 +22,7 @@ from tools.kernels.graph import (
     broadcast,
     example_of,
     refuse,
+    require_float,
 )
 from tools.kernels.operations import OPERATIONS, REDUCTIONS
 
@@ -41,13 +42,16 @@ def apply(g: Graph, ufunc: Any, method: str, inputs: Any, options: Any) -> Trace
     composed = COMPOSED[name](*inputs) if name in COMPOSED else None
     if composed is not None:
         return composed
-    example = ufunc(*example_of(inputs))
+    examples = example_of(inputs)
+    example = ufunc(*examples)
     if name in OF_TRUTH and example.dtype == bool:
         name = OF_TRUTH[name]
     elif (
         name not in OPERATIONS or name in ("add", "multiply") and example.dtype == bool
     ):
         raise refuse(f"no rule for numpy.{name} of {example.dtype}")
+    if name.startswith("logical"):
+        _require_truth(name, *examples)
     return _elementwise(g, name, inputs, example)
 
 
@@ -55,6 +59,12 @@ def _elementwise(g: Graph, name: str, inputs: Sequence[Any], example: Any) -> Tr
     nodes = tuple(map(g.of, inputs))
     shape = broadcast(*(node.shape for node in nodes))
     return g.traced(g.node(name, nodes, shape=shape), example)
+
+
+def _require_truth(name: str, *examples: Any) -> None:
+    """Of numbers JavaScript has another opinion: there NaN is false."""
+    if any(np.asarray(each).dtype != bool for each in examples):
+        raise refuse(f"no rule for {name} of numbers")
 
 
 def _power(x: Any, exponent: Any) -> Any:
@@ -208,6 +218,8 @@ def _reduction(how: str) -> Callable[..., Node]:
         g: Graph, x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None
     ) -> Node:
         node, axes = g.of(x), _axes(x, axis)
+        if how in ("all", "any"):
+            _require_truth(how, example_of(x))
         labels = range(len(node.shape))
         left = [label for label in labels if label not in axes]
         made = _contract(g, how, [(node, labels)], left)
@@ -314,7 +326,12 @@ def creating(g: Graph) -> Iterator[None]:
             def made(
                 *args: Any, _known: Any = known, _rule: Any = rule, **kw: Any
             ) -> Any:
-                return _rule(g, *args) if _recorded(args) else _known(*args, **kw)
+                if not _recorded(args):
+                    return _known(*args, **kw)
+                for each in (*args, *kw.values()):
+                    if isinstance(each, type | np.dtype):
+                        require_float(each)
+                return _rule(g, *args)
 
             patches.enter_context(mock.patch.object(module, name, made))
         yield
