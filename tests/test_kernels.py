@@ -479,6 +479,12 @@ def test_what_is_exempt_for_nothing_is_said():
         build.module(kernel)
 
 
+@pytest.mark.parametrize("inputs", [{"i": ("n",)}, {"made": ("n",)}, {"n": ("n",)}])
+def test_a_name_that_is_taken_is_said(inputs):
+    with pytest.raises(Refused, match="names are taken: [imn]"):
+        build.module(planted(lambda **values: sum(values.values()) * 2, **inputs))
+
+
 def increased_copy(x):
     y = x * 1
     y += 1
