@@ -20,7 +20,7 @@ from lib.core.checks import (
     require_within,
 )
 from lib.core.trajectory import Trajectory
-from lib.sde.stepping import Move, divided, run_paths
+from lib.sde.stepping import divided, run_paths
 
 _NODES = 32  # of the contour integral: its error is about 4^−32
 _MARGIN = 9.0  # standard deviations of log Δ below its mean that the grid holds
@@ -132,7 +132,8 @@ def advance(
 ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
     """A step of log Δ with given draws, one of either kind a path; it stops at ``top``.
 
-    ``law`` is that of :func:`coefficients`, the result that of a ``Move``.
+    ``law`` is that of :func:`coefficients`, the result that of
+    :data:`lib.sde.stepping.Move`.
     """
     push, linear, noise = law
 

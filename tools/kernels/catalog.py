@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from lib import attention, sde, sinkhorn, sphere
+from lib import attention, gram, sde, sinkhorn, sphere
 from lib.core import psd, wishart
+from lib.gram import base
 from lib.sde import stepping, two_tokens
 from lib.sinkhorn import transport
 from tools.kernels.graph import Shape
@@ -45,6 +46,7 @@ class Kernel:
     exempt: Mapping[str, str] = field(default_factory=dict)
     # What is changed in an example to take the branch that an exemption speaks of.
     turned: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+
     @property
     def file(self) -> str:
         """Its place in the built site."""
@@ -64,6 +66,15 @@ def tokens(rng: np.random.Generator, n: int) -> Values:
         "beta": rng.uniform(-4, 4),
         "dt": rng.uniform(0.01, 0.05),
         "value": np.eye(3) * rng.choice([-1, 1]),
+    }
+
+
+def tokens_in_the_plane(rng: np.random.Generator, n: int) -> Values:
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    return {
+        **tokens(rng, n),
+        "x": sphere.uniform_tokens(n, 2, rng=rng),
+        "value": turn * rng.uniform(0.5, 1.5),
     }
 
 
@@ -115,7 +126,6 @@ def scores_of_keys(rng: np.random.Generator, m: int, d: int = 3, n: int = 1) -> 
     }
 
 
-
 # Entropic transport.
 
 
@@ -152,8 +162,47 @@ def clouds(rng: np.random.Generator, n: int) -> Values:
 # Shaped attention at random initialization.
 
 
+def chain_step(
+    root: Any,
+    width: Any,
+    key_width: Any,
+    skip: Any,
+    branch: Any,
+    tau0: Any,
+    scores: Any,
+    seen: Any,
+    unseen: Any,
+) -> Values:
+    layer = gram.ShapedLayer(width, key_width, skip, branch, tau0)
+    inner = layer._head_root(root, scores) * (branch / np.sqrt(width))
+    after = base.with_unseen(skip * root + inner @ seen, inner, unseen)
+    return {"next": after, "gram": psd.gram_of(after)}
+
+
+def layers(rng: np.random.Generator, p: int) -> Values:
+    """A layer, paths of two tokens, and what its weights draw."""
+    width, key_width = (int(rng.integers(20, 90)) for _ in "nk")
+    return {
+        "root": np.tril(rng.standard_normal((p, 2, 2))) + 2 * np.eye(2),
+        "width": width,
+        "key_width": key_width,
+        "skip": 0.8,
+        "branch": 0.6,
+        "tau0": rng.uniform(1, 2),
+        "scores": wishart.product(p, 2, 2, key_width, rng),
+        "seen": rng.standard_normal((p, 2, 2)),
+        "unseen": wishart.bartlett(p, 2, width - 2, rng),
+    }
+
+
 def two_token_step(
-    logs: Any, left: Any, branch: Any, tau0: Any, top: Any, normals: Any, exponentials: Any
+    logs: Any,
+    left: Any,
+    branch: Any,
+    tau0: Any,
+    top: Any,
+    normals: Any,
+    exponentials: Any,
 ) -> Values:
     law = two_tokens.coefficients(branch, tau0, 1)
     after, step, hit = two_tokens.advance(logs, left, law, top, normals, exponentials)
@@ -246,6 +295,15 @@ KERNELS = [
         NEGATIVE,
     ),
     Kernel(
+        "circle_step",
+        "lib.sphere:simulate",
+        sphere_step,
+        {"x": ("n", 2), "beta": (), "dt": (), "value": (2, 2)},
+        tokens_in_the_plane,
+        ATTENTION,
+        NEGATIVE,
+    ),
+    Kernel(
         "sphere_energy",
         "lib.sphere:interaction_energy",
         sphere_energy,
@@ -297,6 +355,22 @@ KERNELS = [
         sinkhorn_average,
         {**KERNEL, "mass": ("n",), "received": ("n",), "values": ("n", 2)},
         clouds,
+    ),
+    Kernel(
+        "chain_step",
+        "lib.gram:simulate",
+        chain_step,
+        {
+            **ROOT,
+            "width": (),
+            "key_width": (),
+            "skip": (),
+            **LAW,
+            "scores": ("p", 2, 2),
+            "seen": ("p", 2, 2),
+            "unseen": ("p", 2, 2),
+        },
+        layers,
     ),
     Kernel(
         "two_token_step",

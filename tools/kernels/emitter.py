@@ -1,10 +1,10 @@
 """A recorded graph as JavaScript: loops over Float64Array, and nothing else.
 
 Axes of at most :data:`SHORT` entries are written out; each other axis is a loop. Cheap
-values are written where they are used, others are computed once (:meth:`Emitter.stored`)
-in loops that are shared wherever one needs of another nothing but the entry at hand
-(:meth:`Emitter.fused`). The loop around no other runs over i, the next over j: the text
-of an entry is the same in every loop.
+values are written where they are used, others are computed once
+(:meth:`Emitter.choose`), in loops that are shared wherever one needs of another nothing
+but the entry at hand (:meth:`Emitter.fuse`). The outermost loop runs over i, the next
+over j: the text of an entry is the same in every loop.
 """
 
 from __future__ import annotations
@@ -18,23 +18,18 @@ from math import prod
 import numpy as np
 
 from tools.kernels.graph import Along, Node, Refused, Size
-from tools.kernels.operations import (
-    ATOM,
-    OPERATIONS,
-    REDUCTIONS,
-    expression,
-    number,
-)
+from tools.kernels.operations import ATOM, OPERATIONS, REDUCTIONS, expression, number
 from tools.kernels.recorder import Program
 
 SHORT = 8
 NOMINAL = 64  # what a free size counts for
 WORTH = 1.5  # operations for each entry above which a value is kept
-LEAVES = {"input", "literal", "constant", "size", "eye", "arange", "view", "concatenate"}
+LEAVES = {"input", "literal", "constant", "size", "arange", "view", "concatenate"}
 VARIABLES = "ijkl"
 Index = int | str  # of an entry along an axis: a number, or an expression of i, j, ...
+At = tuple[Index, ...]
 Text = tuple[str, int]  # an expression, and how tightly it binds
-Load = Callable[[Node, tuple[Index, ...]], Text]
+Load = Callable[[Node, At], Text]
 
 
 @dataclass(eq=False)
@@ -60,6 +55,11 @@ def summed(node: Node) -> tuple[Size, ...]:
     return node.data[2][len(node.shape) :] if node.op == "reduce" else ()
 
 
+def reduces(node: Node) -> bool:
+    """Whether a loop is needed for an entry."""
+    return any(map(is_long, summed(node)))
+
+
 def loops(node: Node) -> list[Size]:
     """Sizes of the loops in which an entry, or a term of it, is computed."""
     return [size for size in (*node.shape, *summed(node)) if is_long(size)]
@@ -70,13 +70,13 @@ def outer(node: Node) -> list[int]:
     return [axis for axis, size in enumerate(node.shape) if is_long(size)]
 
 
-def cells(node: Node) -> Iterator[tuple[Index, ...]]:
+def cells(node: Node) -> Iterator[At]:
     """Indices of the entries that are computed together: i, j, ... along loops."""
     names = iter(VARIABLES)
     return product(*([next(names)] if is_long(s) else range(s) for s in node.shape))
 
 
-def flat(shape: tuple[Size, ...], at: tuple[Index, ...]) -> str:
+def flat(shape: tuple[Size, ...], at: At) -> str:
     """Place of an entry in an array that is stored row by row."""
     parts, constant = [], 0
     for axis, index in enumerate(at):
@@ -86,9 +86,10 @@ def flat(shape: tuple[Size, ...], at: tuple[Index, ...]) -> str:
         if isinstance(index, int) and not letters:
             constant += stride * index
         elif index != 0:
-            plain = isinstance(index, int) or index.isidentifier()
-            factors = [*letters, *[stride] * (stride > 1)]
-            parts.append(" * ".join(map(str, [*factors, index if plain else f"({index})"])))
+            factors = [*letters, *[str(stride)] * (stride > 1)]
+            plain = not factors or str(index).isalnum()
+            factors.append(str(index) if plain else f"({index})")
+            parts.append(" * ".join(factors))
     return " + ".join([*parts, *[str(constant)] * (constant > 0 or not parts)])
 
 
@@ -97,7 +98,11 @@ class Emitter:
 
     def __init__(self, program: Program):
         self.program = program
-        self.order = ordered([*program.outputs.values(), *(g for g, _ in program.guards)])
+        names = [*program.letters, *program.inputs, *program.outputs]
+        taken = {each for each in names if names.count(each) > 1 or each in VARIABLES}
+        if taken:
+            raise Refused(f"names are taken: {', '.join(sorted(taken))}")
+        self.order = ordered([*program.outputs.values(), *dict(program.guards)])
         self.named = {node: name for name, node in program.outputs.items()}
         self.stored = self.choose()
         kept = [node for node in self.order if node in self.stored]
@@ -105,12 +110,10 @@ class Emitter:
         self.constants: dict[str, str] = {}
         self.here: tuple[Loop, ...] = ()
         self.reads = {node: self.read_by(self.computed, node) for node in kept}
-        self.asked = set[Node]().union(
-            *(self.read_by(self.entry, guard) for guard, _ in program.guards)
-        )
-        self.body = self.fuse(kept, 0)
+        guards = (self.read_by(self.entry, guard) for guard in dict(program.guards))
+        self.asked = {node for reads in guards for node in reads}
         self.path: dict[Node, tuple[Loop, ...]] = {}
-        self.find_paths(self.body, ())
+        self.body = self.fuse(kept, ())
         self.shared = {node: self.shared_loops(node) for node in kept}
         self.hoists = 0
 
@@ -123,7 +126,7 @@ class Emitter:
             own = OPERATIONS[node.op].cost if node.op in OPERATIONS else 0
             below = own + sum(cost[arg] for arg in node.args)
             terms = count(summed(node))
-            cost[node] = terms * (below + len(node.args)) if node.op == "reduce" else below
+            cost[node] = terms * (below + len(node.args)) - 1 if terms > 1 else below
         asked = dict.fromkeys(self.order, 0.0)
         for guard, _ in self.program.guards:
             asked[guard] += 1
@@ -132,7 +135,7 @@ class Emitter:
             entries = count(node.shape)
             again = cost[node] * (asked[node] / entries - 1)
             repeated = node.op not in LEAVES and again > WORTH
-            if node in self.named or repeated or any(map(is_long, summed(node))):
+            if node in self.named or repeated or reduces(node):
                 stored.add(node)
             computed = entries if node in stored else asked[node]
             for arg in node.args:
@@ -141,15 +144,15 @@ class Emitter:
 
     # Entries as expressions.
 
-    def entry(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+    def entry(self, node: Node, at: At, load: Load) -> Text:
         """An entry where it is used: read, or computed on the spot."""
-        at = at[len(at) - len(node.shape) :]
-        at = tuple(0 if size == 1 else k for size, k in zip(node.shape, at, strict=True))
+        pairs = zip(node.shape, at[len(at) - len(node.shape) :], strict=True)
+        at = tuple(0 if size == 1 else k for size, k in pairs)
         if node.op == "input" or node in self.stored:
             return load(node, at)
         return self.computed(node, at, load)
 
-    def computed(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+    def computed(self, node: Node, at: At, load: Load) -> Text:
         """An entry computed from the arguments of its node."""
         match node.op:
             case "input":
@@ -162,11 +165,6 @@ class Emitter:
                 return self.constant(node, at)
             case "arange":
                 return str(at[0]), ATOM
-            case "eye":
-                same = at[0] == at[1]
-                if same or all(isinstance(k, int) for k in at):
-                    return number(int(same))
-                return f"({at[0]} == {at[1]} ? 1 : 0)", ATOM
             case "view":
                 source = (k if isinstance(k, int) else moved(at, k) for k in node.data)
                 return self.entry(node.args[0], tuple(source), load)
@@ -176,7 +174,7 @@ class Emitter:
                 return self.terms(node, at, load)
         return expression(node.op, [self.entry(arg, at, load) for arg in node.args])
 
-    def terms(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+    def terms(self, node: Node, at: At, load: Load) -> Text:
         """The terms of a reduction over the axes that are written out."""
         how, labels, sizes = node.data
         names = iter(VARIABLES[len(outer(node)) :])
@@ -191,21 +189,18 @@ class Emitter:
             total.append(folded("multiply", factors))
         return folded(REDUCTIONS[how][1], total)
 
-    def part(self, node: Node, at: tuple[Index, ...], load: Load) -> Text:
+    def part(self, node: Node, at: At, load: Load) -> Text:
         """An entry of arrays that were put together along an axis."""
-        axis, start = node.data, 0
+        axis = node.data
+        if not isinstance(place := at[axis], int):
+            raise Refused(f"more than {SHORT} entries are put together along an axis")
         for arg in node.args:
-            if not isinstance(at[axis], int):
+            if place < arg.shape[axis]:
                 break
-            stop = start + arg.shape[axis]
-            if at[axis] < stop:
-                return self.entry(arg, (*at[:axis], at[axis] - start, *at[axis + 1 :]), load)
-            start = stop
-        if len(node.args) > 1:
-            raise Refused("arrays are put together along an axis that is a loop")
-        return self.entry(node.args[0], at, load)
+            place -= arg.shape[axis]
+        return self.entry(arg, (*at[:axis], place, *at[axis + 1 :]), load)
 
-    def constant(self, node: Node, at: tuple[Index, ...]) -> Text:
+    def constant(self, node: Node, at: At) -> Text:
         if all(isinstance(k, int) for k in at):
             return number(node.data[int(np.ravel_multi_index(at, node.shape))])
         text = ", ".join(number(value)[0] for value in node.data)
@@ -214,13 +209,11 @@ class Emitter:
 
     # Which loops are shared.
 
-    def read_by(
-        self, text: Callable[..., Text], node: Node
-    ) -> dict[Node, set[tuple[Index, ...]]]:
+    def read_by(self, text: Callable[..., Text], node: Node) -> dict[Node, set[At]]:
         """The stored nodes that the text of a node reads, and at which entries."""
-        found: dict[Node, set[tuple[Index, ...]]] = {}
+        found: dict[Node, set[At]] = {}
 
-        def load(other: Node, at: tuple[Index, ...]) -> Text:
+        def load(other: Node, at: At) -> Text:
             if other in self.stored:
                 found.setdefault(other, set()).add(at)
             return "", ATOM
@@ -229,30 +222,31 @@ class Emitter:
             text(node, at, load)
         return found
 
-    def fuse(self, nodes: list[Node], depth: int) -> list[Loop | Node]:
-        """Statements, and loops around others, that compute the nodes.
+    def fuse(self, nodes: list[Node], path: tuple[Loop, ...]) -> list[Loop | Node]:
+        """Statements, and loops around others, that compute the nodes on a path.
 
-        The first ``depth`` loops of each are open. A loop takes up every node that
-        needs nothing of those in it but what the same turn of the loop has made.
+        A loop takes up every node that needs nothing of those in it but what the same
+        turn of the loop has made.
         """
         body: list[Loop | Node] = []
-        waiting = list(nodes)
+        waiting, depth = list(nodes), len(path)
         while waiting:
             ready = [n for n in waiting if not self.reads[n].keys() & set(waiting)]
             group = [n for n in ready if len(loops(n)) == depth]
             if group:
-                body.extend(group)
+                body += group
+                self.path |= dict.fromkeys(group, path)
             else:
-                size = loops(ready[0])[depth]
+                loop = Loop(loops(ready[0])[depth], depth)
                 for node in waiting:
                     needed = self.reads[node].keys() & set(waiting)
-                    apart = len(loops(node)) == depth or loops(node)[depth] != size
-                    if not apart and all(
+                    if loops(node)[depth:][:1] == [loop.size] and all(
                         other in group and self.in_step(node, other, depth)
                         for other in needed
                     ):
                         group.append(node)
-                body.append(Loop(size, depth, self.fuse(group, depth + 1)))
+                loop.body = self.fuse(group, (*path, loop))
+                body.append(loop)
             waiting = [node for node in waiting if node not in group]
         return body
 
@@ -263,61 +257,52 @@ class Emitter:
             at[axes[depth]] == VARIABLES[depth] for at in self.reads[node][other]
         )
 
-    def find_paths(self, body: list[Loop | Node], path: tuple[Loop, ...]) -> None:
-        for each in body:
-            if isinstance(each, Loop):
-                self.find_paths(each.body, (*path, each))
-            else:
-                self.path[each] = path
-
     def common(self, node: Node, path: tuple[Loop, ...]) -> int:
         """How many of the loops over the entries of a node are open on a path."""
         own = self.path[node][: len(outer(node))]
-        pairs = zip(own, path, strict=False)
-        return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(own), len(path)))
+        same = [one is other for one, other in zip(own, path, strict=False)]
+        return [*same, False].index(False)
 
     def shared_loops(self, node: Node) -> int:
-        """How many loops a node shares with all that use it: beyond, it needs memory."""
-        used = [self.path[n] for n, reads in self.reads.items() if node in reads]
-        end = node in self.named or node in self.asked
-        return min((self.common(node, path) for path in [*used, *[()] * end]), default=0)
+        """How many loops a node shares with all that use it; the others need memory."""
+        paths = [self.path[n] for n, reads in self.reads.items() if node in reads]
+        paths += [()] * (node in self.named or node in self.asked)
+        return min(self.common(node, path) for path in paths)
 
     def in_memory(self, node: Node) -> tuple[int, ...]:
         """The axes that the memory of a node has; none where it needs none."""
-        axes = outer(node)
-        if not node.shape or self.shared[node] == len(axes) and node not in self.named:
+        axes, shared = outer(node), self.shared[node]
+        if shared == len(axes) and not (node in self.named and node.shape):
             return ()
-        return tuple(k for k in range(len(node.shape)) if k not in axes[: self.shared[node]])
+        return tuple(k for k in range(len(node.shape)) if k not in axes[:shared])
 
     # Text.
 
-    def read(self, node: Node, at: tuple[Index, ...]) -> Text:
+    def read(self, node: Node, at: At) -> Text:
         """An entry of an input or of a stored node, from where the text stands."""
-        if node.op == "input" and node not in self.stored:
-            if not node.shape:
-                return node.data, ATOM
-            return self.before(f"{node.data}[{flat(node.shape, at)}]", at)
+        if node not in self.stored:  # an input
+            entry = f"{node.data}[{flat(node.shape, at)}]"
+            return self.before(entry, at) if node.shape else (node.data, ATOM)
         if self.common(node, self.here) == len(outer(node)):
             return self.local(node, at), ATOM
-        axes = self.in_memory(node)
-        place = flat(tuple(node.shape[k] for k in axes), tuple(at[k] for k in axes))
-        return self.before(f"{self.memory(node)}[{place}]", at)
+        return self.before(self.place(node, at), at)
 
-    def before(self, text: str, at: tuple[Index, ...]) -> Text:
+    def before(self, text: str, at: At) -> Text:
         """The same, read once before the loops that do not change it."""
-        used = [VARIABLES.index(c) for k in at if isinstance(k, str) for c in k if c in VARIABLES]
+        used = [VARIABLES.index(c) for k in at for c in str(k) if c in VARIABLES]
         depth = max(used, default=-1) + 1
         if depth == len(self.here):
             return text, ATOM
         hoisted = self.here[depth].hoisted
         if text not in hoisted:
-            hoisted[text] = f"r{self.hoists}"
             self.hoists += 1
+            hoisted[text] = f"r{self.hoists}"
         return hoisted[text], ATOM
 
-    def local(self, node: Node, at: tuple[Index, ...]) -> str:
+    def local(self, node: Node, at: At) -> str:
         """The name of an entry in the turn of the loops that makes it."""
-        return "_".join([f"t{self.names[node]}", *(str(k) for k in at if k in range(SHORT))])
+        short = (str(k) for k in at if isinstance(k, int))
+        return "_".join([f"t{self.names[node]}", *short])
 
     def memory(self, node: Node) -> str:
         return self.named.get(node, f"b{self.names[node]}")
@@ -327,48 +312,45 @@ class Emitter:
         lines = []
         for each in body:
             if isinstance(each, Node):
-                lines += self.step(each) if any(map(is_long, summed(each))) else self.once(each)
+                lines += self.statements(each)
                 continue
-            inner = self.written(each.body)
+            inner, v = self.written(each.body), VARIABLES[each.depth]
             reduced = [node for node in within(each) if len(outer(node)) == each.depth]
             lines += [f"const {name} = {text};" for text, name in each.hoisted.items()]
             for node in reduced:
                 start, _ = REDUCTIONS[node.data[0]]
-                lines += [f"let {self.local(node, at)} = {start};" for at in cells(node)]
-            v = VARIABLES[each.depth]
+                lines += [
+                    f"let {self.local(node, at)} = {start};" for at in cells(node)
+                ]
             lines += [f"for (let {v} = 0; {v} < {each.size}; {v}++) {{", *inner, "}"]
-            for node in reduced:
-                lines += [line for at in cells(node) for line in self.store(node, at)]
+            lines += [line for node in reduced for line in self.stores(node)]
         return lines
 
-    def once(self, node: Node) -> list[str]:
-        """Lines that compute a node, or what of it is computed in a turn of its loops."""
+    def statements(self, node: Node) -> list[str]:
+        """Lines of one turn of its loops: a node is computed, or takes up a term."""
         self.here, lines = self.path[node], []
         for at in cells(node):
-            text, _ = self.computed(node, at, self.read)
-            lines += [f"const {self.local(node, at)} = {text};", *self.store(node, at)]
-        return lines
-
-    def step(self, node: Node) -> list[str]:
-        """Lines that take up the next term of a reduction."""
-        self.here, lines = self.path[node], []
-        _, operation = REDUCTIONS[node.data[0]]
-        for at in cells(node):
-            name, term = self.local(node, at), self.computed(node, at, self.read)
-            if operation == "add":
-                lines.append(f"{name} += {term[0]};")
+            name, text = self.local(node, at), self.computed(node, at, self.read)
+            if reduces(node):
+                text = expression(REDUCTIONS[node.data[0]][1], [(name, ATOM), text])
+                lines.append(f"{name} = {text[0]};")
             else:
-                text, _ = expression(operation, [(name, ATOM), term])
-                lines.append(f"{name} = {text};")
-        return lines
+                lines.append(f"const {name} = {text[0]};")
+        return lines if reduces(node) else lines + self.stores(node)
 
-    def store(self, node: Node, at: tuple[Index, ...]) -> list[str]:
-        """The line that puts an entry into memory, where others look for it."""
-        axes = self.in_memory(node)
-        if not axes:
+    def stores(self, node: Node) -> list[str]:
+        """Lines that put entries into memory, where others look for them."""
+        if not self.in_memory(node):
             return []
-        place = flat(tuple(node.shape[k] for k in axes), tuple(at[k] for k in axes))
-        return [f"{self.memory(node)}[{place}] = {self.local(node, at)};"]
+        return [
+            f"{self.place(node, at)} = {self.local(node, at)};" for at in cells(node)
+        ]
+
+    def place(self, node: Node, at: At) -> str:
+        """Where in memory an entry is."""
+        axes = self.in_memory(node)
+        shape, at = (tuple(each[k] for k in axes) for each in (node.shape, at))
+        return f"{self.memory(node)}[{flat(shape, at)}]"
 
     def conditions(self) -> Iterator[str]:
         """What must hold for the kernel to be what was recorded."""
@@ -385,14 +367,14 @@ class Emitter:
         body = self.written(self.body)
         memory = [
             f"const {self.memory(node)} = new Float64Array("
-            f"{extent(tuple(node.shape[k] for k in self.in_memory(node)))});"
+            f"{extent(node.shape[k] for k in self.in_memory(node))});"
             for node in self.names
             if self.in_memory(node)
         ]
-        outputs = [
+        outputs = ", ".join(
             name if node.shape else f"{name}: {self.local(node, ())}"
             for name, node in self.program.outputs.items()
-        ]
+        )
         conditions = dict.fromkeys(self.conditions())
         parameters = ", ".join([*self.program.letters, *self.program.inputs])
         lines = [
@@ -404,7 +386,7 @@ class Emitter:
             "const ok = [",
             *(f"  {condition}," for condition in conditions),
             "].every(Boolean);",
-            f"return {{ ok, {', '.join(outputs)} }};",
+            f"return {{ ok, {outputs} }};",
             "}",
         ]
         return indented(lines)
@@ -427,13 +409,10 @@ def ordered(roots: Iterable[Node]) -> list[Node]:
 
 def within(loop: Loop) -> Iterator[Node]:
     for each in loop.body:
-        if isinstance(each, Loop):
-            yield from within(each)
-        else:
-            yield each
+        yield from within(each) if isinstance(each, Loop) else (each,)
 
 
-def moved(at: tuple[Index, ...], along: Along) -> Index:
+def moved(at: At, along: Along) -> Index:
     index = at[along.axis]
     if isinstance(index, int):
         return index + along.start
@@ -444,7 +423,7 @@ def folded(name: str, operands: list[Text]) -> Text:
     return reduce(lambda one, other: expression(name, [one, other]), operands)
 
 
-def extent(shape: tuple[Size, ...]) -> str:
+def extent(shape: Iterable[Size]) -> str:
     """Number of entries."""
     return " * ".join(str(size) for size in shape if size != 1) or "1"
 

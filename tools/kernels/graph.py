@@ -13,7 +13,9 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from numbers import Integral, Real
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,19 +47,11 @@ class Node:
     number: int
 
 
-class Place(NamedTuple):
-    """Where the recorded function is: the line of it that runs."""
+def place() -> tuple[str, str]:
+    """The innermost function that is neither of numpy nor of this package.
 
-    function: str  # as module:name
-    line: int
-    code: str
-
-    def __str__(self) -> str:
-        return f"{self.function}, line {self.line} (`{self.code}`)"
-
-
-def place() -> Place:
-    """The innermost line that is neither of numpy nor of this package."""
+    Its name as module:name, and the same with its line.
+    """
     frame = sys._getframe(1)
     while frame.f_back:
         module = frame.f_globals.get("__name__", "")
@@ -66,11 +60,11 @@ def place() -> Place:
         frame = frame.f_back
     code = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     name = f"{frame.f_globals.get('__name__')}:{frame.f_code.co_qualname}"
-    return Place(name, frame.f_lineno, code)
+    return name, f"{name}, line {frame.f_lineno} (`{code}`)"
 
 
 def refuse(what: str) -> Refused:
-    return Refused(f"{place()}: {what}")
+    return Refused(f"{place()[1]}: {what}")
 
 
 @dataclass
@@ -106,7 +100,8 @@ class Graph:
             raise refuse(f"a constant of type {array.dtype}")
         if array.ndim == 0:
             return self.node("literal", data=array.item())
-        return self.node("constant", data=tuple(array.ravel().tolist()), shape=array.shape)
+        entries = tuple(array.ravel().tolist())
+        return self.node("constant", data=entries, shape=array.shape)
 
     def traced(self, node: Node, example: Any) -> Traced:
         example = np.asarray(example)
@@ -114,18 +109,14 @@ class Graph:
         kind = Traced if node.shape else Count if whole else Number
         return kind(self, node, example)
 
-    def size(self, size: Size) -> int | Traced:
-        return self.sizes[size] if isinstance(size, str) else size
-
     def leave(self, what: str) -> None:
         """Let a value leave the graph where that is exempt, and refuse it elsewhere."""
-        here = place()
-        if not self.exempts(here):
-            raise Refused(f"{here}: {what}")
+        if not self.exempts():
+            raise refuse(what)
 
-    def exempts(self, here: Place) -> bool:
-        """Whether a function, or one around it, is exempt."""
-        name = here.function.split(".<locals>")[0]
+    def exempts(self) -> bool:
+        """Whether the function that runs, or one around it, is exempt."""
+        name = place()[0].split(".<locals>")[0]
         self.used |= {name} & self.exempt.keys()
         return name in self.exempt
 
@@ -139,6 +130,11 @@ def broadcast(*shapes: Shape) -> Shape:
             raise refuse(f"sizes {' and '.join(sorted(map(str, sizes)))} meet")
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)
+
+
+def require_float(dtype: Any) -> None:
+    if np.dtype(dtype) != np.float64:
+        raise refuse(f"no rule for values of type {np.dtype(dtype)}")
 
 
 def example_of(value: Any) -> Any:
@@ -162,7 +158,9 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def current(self) -> np.ndarray:
         if self.stale:
-            raise refuse(f"the array was changed through another name of it: {self.stale}")
+            raise refuse(
+                f"the array was changed by another name of it, in {self.stale}"
+            )
         return self.example
 
     @property
@@ -174,7 +172,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int | Traced, ...]:
-        return tuple(self.graph.size(size) for size in self._node.shape)
+        return tuple(self.graph.sizes.get(size, size) for size in self._node.shape)
 
     ndim = property(lambda self: len(self._node.shape))
     dtype = property(lambda self: self.example.dtype)
@@ -183,20 +181,19 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def size(self) -> int | Traced:
-        total: int | Traced = 1
-        for each in self.shape:
-            total = each * total
-        return total
+        return reduce(mul, self.shape, 1)
 
     def astype(self, dtype: Any, copy: bool = True) -> Traced:
+        require_float(dtype)
         return np.copy(self) if copy else self
 
     # Ways out of the graph.
 
     def __bool__(self) -> bool:
         seen = bool(self.current())
-        if self.node.op != "literal" and not self.graph.exempts(place()):
-            self.graph.guards[self.node, seen] = None
+        if not self.graph.exempts():
+            truth = self if self.dtype == bool else self != 0  # NaN is true in Python
+            self.graph.guards[truth.node, seen] = None
         return seen
 
     def __float__(self) -> float:
@@ -237,7 +234,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
     ) -> Any:
         made = self.graph.rules.apply(self.graph, ufunc, method, inputs, options)
-        return made if out is None else written(out[0], made, place())
+        return made if out is None else written(out[0], made)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kw: Any) -> Any:
         return self.graph.rules.call(self.graph, func, args, kw)
@@ -246,20 +243,18 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self.graph.rules.index(self.graph, self, key)
 
 
-def written(into: Any, made: Traced, here: Place) -> Traced:
+def written(into: Any, made: Traced) -> Traced:
     """Give the array ``into`` the value just made, as numpy does for out= and +=.
 
     Whatever else shares its memory has lost its value.
     """
     if not isinstance(into, Traced) or into._node.shape != made.node.shape:
-        raise Refused(f"{here}: a recorded value is written into another array")
+        raise refuse("a recorded value is written into another array")
     into.current()[...] = made.example
     for reference in into.graph.alive:
         each = reference()
-        if each is None or each is into:
-            continue
-        if np.may_share_memory(each.example, into.example):
-            each.stale = str(here)
+        if each is not None and np.may_share_memory(each.example, into.example):
+            each.stale = "" if each is into else place()[1]
     into._node = made.node
     return into
 
@@ -284,5 +279,5 @@ def _method(name: str) -> Callable[..., Any]:
     return lambda self, *args, **options: getattr(np, name)(self, *args, **options)
 
 
-for _name in ("all any copy max mean min sum swapaxes transpose diagonal").split():
+for _name in ("all", "any", "copy", "max", "mean", "min", "sum", "swapaxes"):
     setattr(Traced, _name, _method(_name))

@@ -17,14 +17,14 @@ from tools.kernels.graph import (
     Along,
     Graph,
     Node,
-    Shape,
     Size,
     Traced,
     broadcast,
     example_of,
     refuse,
+    require_float,
 )
-from tools.kernels.operations import OPERATIONS
+from tools.kernels.operations import OPERATIONS, REDUCTIONS
 
 # Ufuncs: one operation each, or several.
 
@@ -42,20 +42,29 @@ def apply(g: Graph, ufunc: Any, method: str, inputs: Any, options: Any) -> Trace
     composed = COMPOSED[name](*inputs) if name in COMPOSED else None
     if composed is not None:
         return composed
-    example = ufunc(*example_of(inputs))
+    examples = example_of(inputs)
+    example = ufunc(*examples)
     if name in OF_TRUTH and example.dtype == bool:
         name = OF_TRUTH[name]
-    elif name not in OPERATIONS or name in ("add", "multiply") and example.dtype == bool:
+    elif (
+        name not in OPERATIONS or name in ("add", "multiply") and example.dtype == bool
+    ):
         raise refuse(f"no rule for numpy.{name} of {example.dtype}")
+    if name.startswith("logical"):
+        _require_truth(name, *examples)
     return _elementwise(g, name, inputs, example)
 
 
 def _elementwise(g: Graph, name: str, inputs: Sequence[Any], example: Any) -> Traced:
     nodes = tuple(map(g.of, inputs))
-    if all(node.op == "literal" for node in nodes):
-        return g.traced(g.of(example), example)
     shape = broadcast(*(node.shape for node in nodes))
     return g.traced(g.node(name, nodes, shape=shape), example)
+
+
+def _require_truth(name: str, *examples: Any) -> None:
+    """Of numbers JavaScript has another opinion: there NaN is false."""
+    if any(np.asarray(each).dtype != bool for each in examples):
+        raise refuse(f"no rule for {name} of numbers")
 
 
 def _power(x: Any, exponent: Any) -> Any:
@@ -121,7 +130,9 @@ def index(g: Graph, x: Traced, key: Any) -> Traced:
             start, length = _part(each, size)
             source.append(Along(len(shape), start))
             shape.append(length)
-            keys[place] = slice(start, start + length if isinstance(size, int) else None)
+            keys[place] = slice(
+                start, start + length if isinstance(size, int) else None
+            )
         elif isinstance(each, Integral) and (isinstance(size, int) or each >= 0):
             source.append(range(size)[each] if isinstance(size, int) else int(each))
         else:
@@ -158,31 +169,23 @@ def _view(
     return g.node("view", (node,), tuple(source), tuple(shape))
 
 
-def _transpose(g: Graph, x: Any, axes: Sequence[int] | None = None) -> Node:
-    node = g.of(x)
-    order = [a % len(node.shape) for a in axes or reversed(range(len(node.shape)))]
-    source = [Along(order.index(axis)) for axis in range(len(order))]
-    return _view(g, node, source, [node.shape[axis] for axis in order])
+def _transpose(g: Graph, x: Traced, axes: Sequence[int] | None = None) -> Node:
+    labels = range(x.ndim)
+    order = labels[::-1] if axes is None else [labels[axis] for axis in axes]
+    return _contract(g, "sum", [(x.node, labels)], order)
 
 
-def _swap(g: Graph, x: Any, one: int, other: int) -> Node:
-    axes = list(range(np.ndim(x)))
+def _swap(g: Graph, x: Traced, one: int, other: int) -> Node:
+    axes = list(range(x.ndim))
     axes[one], axes[other] = axes[other], axes[one]
     return _transpose(g, x, axes)
 
 
-def _diagonal(g: Graph, x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
-    node = g.of(x)
-    pair = {axis1 % len(node.shape), axis2 % len(node.shape)}
-    rest = [axis for axis in range(len(node.shape)) if axis not in pair]
-    if offset or len({node.shape[axis] for axis in pair}) > 1:
-        raise refuse("no rule for a diagonal that is not the main one of a square")
-    source = [
-        Along(len(rest) if axis in pair else rest.index(axis))
-        for axis in range(len(node.shape))
-    ]
-    shape = [*(node.shape[axis] for axis in rest), node.shape[min(pair)]]
-    return _view(g, node, source, shape)
+def _diagonal(g: Graph, x: Traced, axis1: int = 0, axis2: int = 1) -> Node:
+    labels = list(range(x.ndim))
+    labels[axis1] = labels[axis2] = x.ndim
+    out = [*(label for label in labels if label < x.ndim), x.ndim]
+    return _contract(g, "sum", [(x.node, labels)], out)
 
 
 def _spread(g: Graph, x: Any, shape: Any) -> Node:
@@ -215,11 +218,14 @@ def _reduction(how: str) -> Callable[..., Node]:
         g: Graph, x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None
     ) -> Node:
         node, axes = g.of(x), _axes(x, axis)
+        if how in ("all", "any"):
+            _require_truth(how, example_of(x))
         labels = range(len(node.shape))
         left = [label for label in labels if label not in axes]
         made = _contract(g, how, [(node, labels)], left)
         if initial is not None:
-            made = g.node({"max": "maximum"}[how], (made, g.of(initial)), shape=made.shape)
+            name = REDUCTIONS[how][1]
+            made = g.node(name, (made, g.of(initial)), shape=made.shape)
         if keepdims:
             shape = [1 if label in axes else node.shape[label] for label in labels]
             made = _view(g, made, [Along(label) for label in left], shape)
@@ -257,11 +263,10 @@ def _concatenate(g: Graph, arrays: Sequence[Any], axis: int = 0) -> Node:
     nodes = tuple(map(g.of, arrays))
     axis %= len(nodes[0].shape)
     lengths = [node.shape[axis] for node in nodes]
-    if len(nodes) > 1 and not all(isinstance(length, int) for length in lengths):
+    if any(isinstance(length, str) for length in lengths):
         raise refuse("no rule for putting together axes of free size")
-    shape = list(nodes[0].shape)
-    shape[axis] = sum(lengths) if len(nodes) > 1 else lengths[0]
-    return g.node("concatenate", nodes, axis, tuple(shape))
+    shape = *nodes[0].shape[:axis], sum(lengths), *nodes[0].shape[axis + 1 :]
+    return g.node("concatenate", nodes, axis, shape)
 
 
 def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
@@ -270,10 +275,21 @@ def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     return np.concatenate([np.asarray(each)[new] for each in arrays], axis=axis)
 
 
+def _cholesky(x: Traced) -> Traced:
+    """Entry by entry, of a fixed size."""
+    size = range(x.node.shape[-1])
+    rows = [[np.zeros_like(x[..., 0, 0])] * len(size) for _ in size]
+    for i in size:
+        for j in range(i + 1):
+            rest = x[..., i, j] - sum(rows[i][k] * rows[j][k] for k in range(j))
+            rows[i][j] = rest / rows[j][j] if j < i else np.sqrt(rest)
+    if not all((rows[i][i] > 0).all() for i in size):
+        raise refuse("the example is not positive definite")
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
 RULES: dict[str, Callable[..., Node]] = {
     **{how: _reduction(how) for how in ("sum", "max", "min", "all", "any")},
-    "amax": _reduction("max"),
-    "amin": _reduction("min"),
     "broadcast_to": _spread,
     "concatenate": _concatenate,
     "copy": lambda g, x: g.of(x),
@@ -281,12 +297,15 @@ RULES: dict[str, Callable[..., Node]] = {
     "einsum": _einsum,
     "swapaxes": _swap,
     "transpose": _transpose,
-    "where": lambda g, *xs: _elementwise(g, "where", xs, np.where(*example_of(xs))).node,
+    "where": lambda g, *xs: (
+        _elementwise(g, "where", xs, np.where(*example_of(xs))).node
+    ),
     "full_like": lambda g, x, value: _spread(g, value, np.shape(x)),
     "zeros_like": lambda g, x: _spread(g, 0.0, np.shape(x)),
     "ones_like": lambda g, x: _spread(g, 1.0, np.shape(x)),
 }
 REWRITTEN: dict[str, Callable[..., Any]] = {
+    "cholesky": _cholesky,
     "clip": lambda x, low, high: np.minimum(np.maximum(x, low), high),
     "isneginf": lambda x: x == -np.inf,
     "matrix_transpose": lambda x: np.swapaxes(x, -1, -2),
@@ -304,8 +323,15 @@ def creating(g: Graph) -> Iterator[None]:
         for (module, name), rule in CREATING.items():
             known = getattr(module, name)
 
-            def made(*args: Any, _known: Any = known, _rule: Any = rule, **kw: Any) -> Any:
-                return _rule(g, *args) if _recorded(args) else _known(*args, **kw)
+            def made(
+                *args: Any, _known: Any = known, _rule: Any = rule, **kw: Any
+            ) -> Any:
+                if not _recorded(args):
+                    return _known(*args, **kw)
+                for each in (*args, *kw.values()):
+                    if isinstance(each, type | np.dtype):
+                        require_float(each)
+                return _rule(g, *args)
 
             patches.enter_context(mock.patch.object(module, name, made))
         yield
@@ -326,13 +352,13 @@ def _filled(g: Graph, shape: Any, value: Any) -> Traced:
 
 
 def _eye(g: Graph, size: Traced) -> Traced:
-    shape: Shape = (_size(size),) * 2
-    return g.traced(g.node("eye", shape=shape), np.eye(int(size.current())))
+    places = _arange(g, size)
+    return np.where(places[:, None] == places, 1.0, 0.0)
 
 
 def _arange(g: Graph, size: Traced) -> Traced:
-    shape: Shape = (_size(size),)
-    return g.traced(g.node("arange", shape=shape), np.arange(int(size.current())))
+    node = g.node("arange", shape=(_size(size),))
+    return g.traced(node, np.arange(int(size.current())))
 
 
 def _distances(g: Graph, one: Traced, other: Traced, metric: str) -> Traced:
