@@ -9,7 +9,7 @@ const SCRIPTS = {
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves
 const LONGEST = 0.05; // seconds that one frame may stand for: nothing is made up for
-const LATE = 40; // milliseconds between frames above which a machine is overloaded
+const LATE = 40; // milliseconds to wait for a frame on a machine that is overloaded
 
 export class Refused extends Error {}
 
@@ -85,7 +85,7 @@ const run = (figure, data, make, kernels) => {
   const [stage, controls, note] = ["stage", "controls", "note"].map(part);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const values = {};
-  let playing = false, seen = false, stale = true, anew = true, frame = 0, last = 0, refused = false;
+  let playing = false, seen = false, stale = true, anew = true, frame = 0, last = 0, asked = 0, refused = false;
   let told = "", toldAt = 0, waiting = 0;
 
   const tell = (text) => {
@@ -117,9 +117,9 @@ const run = (figure, data, make, kernels) => {
   };
   const turn = (now) => {
     frame = 0;
-    const passed = now - last;
-    const seconds = Math.min(Math.max(passed, 0) / 1000, LONGEST);
+    const seconds = Math.min(Math.max(now - last, 0) / 1000, LONGEST);
     last = now;
+    const waited = now - asked;
     if (playing) {
       if (!guarded(() => view.tick(seconds))) play(false);
       else if (performance.now() > toldAt + SAID_EVERY) say(false);
@@ -128,13 +128,16 @@ const run = (figure, data, make, kernels) => {
     if (stale && !refused) guarded(() => view.draw(anew));
     stale = anew = false;
     // A machine that cannot keep up has as much time again for the rest of the page.
-    if (passed > LATE && passed < 1000) {
+    if (waited > LATE) {
       frame = -1;
-      setTimeout(() => { frame = 0; wake(); }, passed);
+      setTimeout(() => { frame = 0; wake(); }, Math.min(waited, 500));
     } else wake();
   };
   const wake = () => {
-    if (!frame && seen && !document.hidden && !refused && (playing || stale)) frame = requestAnimationFrame(turn);
+    if (!frame && seen && !document.hidden && !refused && (playing || stale)) {
+      asked = performance.now();
+      frame = requestAnimationFrame(turn);
+    }
   };
   const redraw = () => {
     stale = anew = true;
