@@ -92,10 +92,10 @@ const run = (figure, data, make, kernels) => {
     toldAt = performance.now();
     if (text !== told) note.textContent = told = text;
   };
-  const say = (soon) => {
+  // After what the reader did: once, when it is over.
+  const say = () => {
     clearTimeout(waiting);
-    const wait = soon ? 250 : Math.max(250, toldAt + SAID_EVERY - performance.now());
-    waiting = setTimeout(() => refused || tell(view.text()), wait);
+    waiting = setTimeout(() => refused || tell(view.text()), 250);
   };
   // The stored pictures take the place of what cannot be computed, and a sentence why.
   const refuse = (error) => {
@@ -122,7 +122,7 @@ const run = (figure, data, make, kernels) => {
     const waited = now - asked;
     if (playing) {
       if (!guarded(() => view.tick(seconds))) play(false);
-      else if (performance.now() > toldAt + SAID_EVERY) say(false);
+      else if (performance.now() > toldAt + SAID_EVERY) tell(view.text());
       stale = true;
     }
     if (stale && !refused) guarded(() => view.draw(anew));
@@ -151,7 +151,7 @@ const run = (figure, data, make, kernels) => {
       figure.classList.add("exhibit-moves");
     }
     guarded(change);
-    say(true);
+    say();
     redraw();
   };
   const buttons = element("div", "exhibit-buttons");
@@ -167,7 +167,7 @@ const run = (figure, data, make, kernels) => {
     if (!toggle || playing === on) return;
     playing = on;
     toggle.textContent = on ? "Pause" : "Play";
-    if (!on) say(true);
+    if (!on) say();
     wake();
   };
   const api = {
