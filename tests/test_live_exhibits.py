@@ -555,8 +555,9 @@ def test_scripts_and_kernels_are_small(name):
 def wait_for_row(figure, weights):
     """Wait until the numbers under the garments are these, but for their rounding."""
     figure.page.wait_for_function(
-        """([figure, weights]) => [...figure.querySelectorAll('.exhibit-weight')].every(
-          (each, i) => Math.abs(parseFloat(each.textContent) - 100 * weights[i]) < 0.51)""",
+        """([figure, weights]) => weights.every((weight, i) => Math.abs(100 * weight -
+          parseFloat(figure.querySelectorAll('.exhibit-weight')[i].textContent))
+          < 0.51)""",
         arg=[figure.element_handle(), [*weights]],
     )
 
@@ -597,7 +598,8 @@ def test_another_garment_is_clicked_and_reached_by_keys(visit):
     says(figure, "^Query bag,")
     page = figure.page
     page.wait_for_function(
-        "([figure, text]) => figure.querySelector('.exhibit-garments').innerText !== text",
+        "([figure, text]) =>"
+        " figure.querySelector('.exhibit-garments').innerText !== text",
         arg=[figure.element_handle(), before],
     )
     assert figure.locator(".exhibit-chosen").count() == 1
