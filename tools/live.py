@@ -88,8 +88,9 @@ def settings(port: int, key: str, scratch: Path) -> Config:
         log_level="ERROR",
     )
     config.IdentityProvider = Config(token=key)
-    # Kernels of closed pages end by themselves.
-    config.MappingKernelManager = Config(cull_idle_timeout=600)
+    # Kernels of closed pages end by themselves. One that does not answer in time is
+    # asked again by its page, which hears sooner of one that cannot live.
+    config.MappingKernelManager = Config(cull_idle_timeout=600, kernel_info_timeout=15)
     return config
 
 
