@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
-from test_site import AXE, SIZES, axe_violations, opened
+from test_site import AXE, SIZES, axe_violations, low_contrast, opened
 
 from tools import live, live_page, serve
 from tools.command import ROOT, PipelineError
@@ -234,7 +234,7 @@ def test_live_page_passes_the_gate_and_runs_code_that_it_hides(page, address):
         assert page.evaluate(wide) <= 0
         page.emulate_media(color_scheme=scheme)
         page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
-        found += axe_violations(page)
+        found += axe_violations(page) + low_contrast(page)
     assert found == []
 
 
