@@ -34,7 +34,7 @@ from lib.figures import (
 )
 from tools.command import ROOT
 from tools.digests import digests
-from tools.finish import without_stills
+from tools.site.outputs import without_stills
 from tools.texts import read_text, texts
 
 ALT = "A line rises from the lower left corner to the upper right one."

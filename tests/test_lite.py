@@ -20,9 +20,10 @@ import pytest
 from test_live import PAGE, says
 from test_site import SITE
 
-from tools import environment, lite, live_page
+from tools import environment, lite
 from tools.command import ROOT, PipelineError
 from tools.serve import served
+from tools.site import live_page
 
 
 def sha256(content):
@@ -204,7 +205,7 @@ def test_versions_of_pyodide_and_of_its_kernel_belong_together():
     if not python.exists():
         pytest.skip("made by python -m tools.lite")
     ask = "from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION as v"
-    found = subprocess.run(
+    result = subprocess.run(
         [python, "-c", f"{ask}; print(v)"], capture_output=True, text=True
     )
-    assert found.stdout.strip() == lite.VERSION
+    assert result.stdout.strip() == lite.VERSION

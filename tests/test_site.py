@@ -21,10 +21,10 @@ from bs4 import BeautifulSoup
 import lib
 from tools.browser import cold_visit
 from tools.command import ROOT
-from tools.finish import with_policy
-from tools.head import base_path, public_address
-from tools.live_page import SUFFIX
+from tools.launch import base_path, public_address
 from tools.serve import HTML
+from tools.site.finish import with_policy
+from tools.site.live_page import SUFFIX
 from tools.verdicts import used_in
 
 SITE = ROOT / HTML
@@ -62,8 +62,8 @@ for (const code of document.querySelectorAll('pre, dt.sig')) code.normalize();
 
 def pages():
     """Addresses of the reading pages, less the redirection at the root of the site."""
-    found = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
-    kept = (p for p in found if "_static" not in p and not p.endswith(SUFFIX))
+    names = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
+    kept = (p for p in names if "_static" not in p and not p.endswith(SUFFIX))
     return sorted(p for p in kept if p != "index.html")
 
 
@@ -149,10 +149,10 @@ def axe_violations(page, rules=None):
         rules,
     )
     return [
-        f"axe {found['id']}: {node['target']} {node['html'][:120]}"
-        for found in result["violations"]
-        if found["impact"] in ("serious", "critical")
-        for node in found["nodes"]
+        f"axe {violation['id']}: {node['target']} {node['html'][:120]}"
+        for violation in result["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
     ]
 
 
@@ -276,12 +276,12 @@ def test_policy_refuses_what_the_page_did_not_bring(site, browser):
 
 def test_policy_names_inline_scripts_and_nothing_is_a_handler():
     html = '<head></head><script>a()</script><script type="application/json">1</script>'
-    policy = re.search(r'content="([^"]+)"', with_policy(html)).group(1)
+    policy = re.search(r'content="([^"]+)"', with_policy(html, "x")).group(1)
     assert policy.count("'sha256-") == 1
     assert "unsafe" not in policy.split("script-src")[1]
     for name in pages():
         assert not re.search(r"<[^>]+\son[a-z]+=", (SITE / name).read_text("utf-8"))
-    assert "sha256" not in with_policy('<head></head><script src="a.js"></script>')
+    assert "sha256" not in with_policy('<head></head><script src="a.js"></script>', "x")
 
 
 def test_verdicts_and_statements_lead_to_each_other(site, browser):
@@ -424,7 +424,7 @@ def test_figures_are_legible_on_their_page(site, browser, scheme):
     context = browser.new_context(color_scheme=scheme)
     page = context.new_page()
     page.goto(site + CHAPTER, wait_until="networkidle")
-    found = page.evaluate(
+    contrasts = page.evaluate(
         "() => {"
         + CONTRAST
         + """
@@ -445,8 +445,8 @@ def test_figures_are_legible_on_their_page(site, browser, scheme):
         return worst;
       }"""
     )
-    assert found["text"] >= 4.5
-    assert found["mark"] >= 3
+    assert contrasts["text"] >= 4.5
+    assert contrasts["mark"] >= 3
     ink, body = page.evaluate(
         "[getComputedStyle(document.querySelector('.book-figure svg')).color,"
         " getComputedStyle(document.body).color]"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from typing import Any
+from urllib.parse import urlsplit
 
 from tools.command import ROOT
 
@@ -49,19 +50,35 @@ def project(pyproject: str | None = None) -> dict[str, Any]:
 
 def project_url(name: str, pyproject: str | None = None) -> str | None:
     """An address from ``[project.urls]``; None while it is not there."""
-    found: str | None = project(pyproject).get("urls", {}).get(name)
-    return found
+    address: str | None = project(pyproject).get("urls", {}).get(name)
+    return address
+
+
+def public_address(pyproject: str | None = None) -> str | None:
+    """Where the site stands, with a slash at its end; None while it stands nowhere."""
+    address = project_url("Homepage", pyproject)
+    if address is None:
+        return None
+    parts = urlsplit(address)
+    if parts.scheme != "https" or not parts.netloc or parts.query or parts.fragment:
+        raise ValueError(f"Homepage in pyproject.toml is no https address: {address!r}")
+    return f"{address.rstrip('/')}/"
+
+
+def base_path(address: str | None) -> str:
+    """Path under which the site is served: that of its address, or the root."""
+    return urlsplit(address).path if address else "/"
 
 
 def _name_in(pattern: re.Pattern[str], url: str, where: str, text: str | None) -> Any:
     address = project_url(url, text)
     if address is None:
         return None
-    if not (found := pattern.fullmatch(address)):
+    if not (match := pattern.fullmatch(address)):
         raise ValueError(
             f"{url} in pyproject.toml is no address on {where}: {address!r}"
         )
-    return found["name"]
+    return match["name"]
 
 
 def repository(pyproject: str | None = None) -> str | None:

@@ -31,9 +31,10 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tools import environment
 from tools.command import ROOT, PipelineError, run_main
-from tools.finish import with_policy
-from tools.live_page import SUFFIX, offered
 from tools.serve import build
+from tools.site.finish import with_policy
+from tools.site.live_page import SUFFIX, offered
+from tools.site.markup import Markup
 from tools.texts import texts
 from tools.wheel import build as build_wheel
 
@@ -85,9 +86,9 @@ def fetch_core(folder: Path) -> None:
 
 def unpack_core(archive: Path, folder: Path, integrity: str = INTEGRITY) -> None:
     """The files of Pyodide that a browser needs, if the archive is the pinned one."""
-    found = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-    if found != integrity:
-        raise PipelineError(f"{archive.name} is not Pyodide {VERSION}: sha512-{found}")
+    sha512 = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if sha512 != integrity:
+        raise PipelineError(f"{archive.name} is not Pyodide {VERSION}: sha512-{sha512}")
     with tarfile.open(archive) as packed:
         for name in (*RUNTIME, LOCK):
             member = packed.extractfile(f"package/{name}")
@@ -175,14 +176,14 @@ def with_packages(lock: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def loaded(lock: dict[str, Any], names: tuple[str, ...]) -> list[str]:
     """The packages of these names with all that they need."""
-    found: list[str] = []
+    needed: list[str] = []
     todo = ["micropip", *names]
     while todo:
         name = todo.pop()
-        if name in lock["packages"] and name not in found:
-            found.append(name)
+        if name in lock["packages"] and name not in needed:
+            needed.append(name)
             todo += lock["packages"][name]["depends"]
-    return found
+    return needed
 
 
 def megabytes(folder: Path, lock: dict[str, Any]) -> int:
@@ -224,8 +225,7 @@ def make_lite(pyodide: Path, site: Path, jupyter: Path) -> None:
 
 def with_its_policy(html: str) -> str:
     """A page of JupyterLite that may compile Python, and load from this host alone."""
-    html = with_policy(html, *MORE)
-    return html.replace("script-src 'self'", f"script-src {SCRIPTS}", 1)
+    return with_policy(html, "a page of JupyterLite", *MORE, scripts=SCRIPTS)
 
 
 def offer(site: Path, size: int) -> None:
@@ -236,12 +236,12 @@ def offer(site: Path, size: int) -> None:
         start = posixpath.relpath(
             f"{LITE}/notebooks/index.html", posixpath.dirname(name)
         )
-        data = (
-            f'<section class="live" data-lite="{start}?path={name}" data-size="{size}"'
-        )
-        html = twin.read_text("utf-8")
-        if "data-lite=" not in html:
-            twin.write_text(html.replace('<section class="live"', data, 1), "utf-8")
+        page = Markup(twin.read_text("utf-8"), twin.name)
+        bar = page.one("one bar", "section", where=lambda e: e.has_class("live"))
+        if "data-lite" not in bar.attrs:
+            data = {"data-lite": f"{start}?path={name}", "data-size": str(size)}
+            page.set(bar, **data)
+            twin.write_text(page.text(), "utf-8")
         page = (site / name).with_suffix(".html")
         page.write_text(offered(page.read_text("utf-8")), "utf-8")
 

@@ -26,8 +26,8 @@ from traitlets.config import Config
 
 from tools.command import ROOT, run_main
 from tools.lab import chapter
-from tools.live_page import SUFFIX, offered
 from tools.serve import Files, build, require_free
+from tools.site.live_page import SUFFIX, offered
 
 JUPYTER = "/jupyter/"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from docutils import nodes
 
-from tools.plain_inline import running
-from tools.plain_page import Page, with_anchors
+from tools.site.plain.inline import running
+from tools.site.plain.page import Page, with_anchors
 
 RULES = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 

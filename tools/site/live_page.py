@@ -9,7 +9,6 @@ book, or where Python in the browser stands beside the site.
 from __future__ import annotations
 
 import json
-import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,16 @@ from typing import Any
 import nbformat
 
 from tools.command import PipelineError
-from tools.finish import with_policy
 from tools.launch import BINDER, BRANCH
+from tools.site.finish import with_policy
+from tools.site.markup import Element, Markup
 
 SUFFIX = ".live.html"
 # Tags of cells whose code is not on the page; they run all the same.
 HIDDEN = {"remove-cell", "remove-input"}
 # Where the servers of mybinder.org are.
 BINDER_HOSTS = ("mybinder.org", "*.mybinder.org", "notebooks.gesis.org")
-SHOWN = re.compile(r'<div class="cell_input')
-POLICY = re.compile(r"\s*<meta http-equiv=\"Content-Security-Policy\"[^>]*>")
-OFFERED = "<html data-live"
-BUTTON = re.compile(r'<a href="([^"]+)\.live\.html"[^>]*>.*?</a>', re.S)
 NOT_LISTED = '<meta name="robots" content="noindex" />'
-ARTICLE = '<article class="bd-article">'
 BACK = (
     '<a href="{page}" class="btn btn-sm btn-reading-button"'
     ' title="Back to the stored results">'
@@ -63,7 +58,12 @@ def add_button(
 
 def offered(html: str) -> str:
     """A page on which the button that leads to its live twin is in sight."""
-    return html if OFFERED in html else html.replace("<html", OFFERED, 1)
+    start, head, rest = html.partition("<head>")
+    page = Markup(start)
+    root = page.one("one html element before its head", "html")
+    if "data-live" not in root.attrs:
+        page.set(root, **{"data-live": ""})
+    return f"{page.text()}{head}{rest}"
 
 
 def write_live_pages(folder: Path, texts: list[Path], root: Path, name: str | None):
@@ -76,7 +76,7 @@ def write_live_pages(folder: Path, texts: list[Path], root: Path, name: str | No
         notebook = nbformat.read(text.with_suffix(".ipynb"), 4)
         html = path.read_text("utf-8")
         twin = live_page(html, path.name, notebook, name)
-        path.with_name(path.stem + SUFFIX).write_text(twin, "utf-8")
+        path.with_name(live_name(path.name)).write_text(twin, "utf-8")
         if name:
             path.write_text(offered(html), "utf-8")
 
@@ -85,8 +85,9 @@ def live_page(
     html: str, name: str, notebook: nbformat.NotebookNode, repository: str | None
 ) -> str:
     """The live twin of one finished page."""
-    cells = hidden_cells(notebook)
-    if len(SHOWN.findall(html)) != cells.count(None) or html.count(ARTICLE) != 1:
+    page, cells = Markup(html, name), hidden_cells(notebook)
+    shown = page.all("div", where=lambda e: e.has_class("cell_input"))
+    if len(shown) != cells.count(None):
         raise PipelineError(
             f"{name}: its cells are not those of its notebook; make site"
         )
@@ -97,15 +98,33 @@ def live_page(
         connect = " ".join([connect, *hosts])
     text = json.dumps(cells, ensure_ascii=False).replace("</", "<\\/")
     bar = BAR.format(data=data, page=escape(name), cells=text)
-    back = BACK.format(page=escape(name))
-    html = BUTTON.sub(lambda _: back, POLICY.sub("", html))
-    html = html.replace(ARTICLE, f"{ARTICLE}\n{bar}", 1)
-    html = html.replace("<title>", "<title>Live code: ", 1)
-    root = re.search(r'data-content_root="([^"]*)"', html)
-    script = f"{root[1] if root else ''}_static/live.mjs"
-    tags = f'{NOT_LISTED}<script type="module" src="{script}"></script>'
-    html = html.replace("</head>", f"{tags}\n  </head>", 1)
-    return with_policy(html, connect)
+    article = page.one(
+        "one article", "article", where=lambda e: e.has_class("bd-article")
+    )
+    page.first_in(article, f"\n{bar}")
+    button = page.one(
+        "one button that leads to its live twin",
+        "a",
+        where=lambda e: e.attrs.get("href") == live_name(name),
+    )
+    page.replace(button, BACK.format(page=escape(name)))
+    page.remove(page.one("one policy", "meta", where=is_policy))
+    title = page.one("one title in its head", "title", where=lambda e: e.within("head"))
+    page.first_in(title, "Live code: ")
+    top = page.one("one html element", "html").attrs["data-content_root"]
+    script = f'<script type="module" src="{top}_static/live.mjs"></script>'
+    head = page.one("one head", "head")
+    page.last_in(head, f"{NOT_LISTED}{script}\n  ")
+    return with_policy(page.text(), name, connect)
+
+
+def live_name(name: str) -> str:
+    """The file of the live twin of a page."""
+    return name.removesuffix(".html") + SUFFIX
+
+
+def is_policy(meta: Element) -> bool:
+    return meta.attrs.get("http-equiv") == "Content-Security-Policy"
 
 
 def hidden_cells(notebook: nbformat.NotebookNode) -> list[str | None]:

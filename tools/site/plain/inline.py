@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from docutils import nodes
 from sphinx_design.shared import PassthroughTextElement
 
-from tools.plain_math import formula
-from tools.plain_page import Page, anchors
+from tools.site.plain.math import formula
+from tools.site.plain.page import Page, anchors
 
 # Keeps a mark of Markdown apart from a letter; no program shows it.
 GAP = "<!-- -->"
@@ -112,8 +112,8 @@ def line_break(node: nodes.raw, page: Page) -> str:
 def escaped(text: str, table: bool = False) -> str:
     """Words, with what Markdown would take for its marks shown as it is."""
 
-    def shown(found: re.Match[str]) -> str:
-        return AS_HTML.get(found[0], f"\\{found[0]}")
+    def shown(match: re.Match[str]) -> str:
+        return AS_HTML.get(match[0], f"\\{match[0]}")
 
     text = SPECIAL.sub(shown, re.sub(r"\s*\n\s*", " ", text))
     return text.replace("|", r"\|") if table else text
