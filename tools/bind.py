@@ -49,7 +49,7 @@ class Page:
 
 
 def places_of(reader: PdfReader, start: int) -> dict[str, Place]:
-    """Where the anchors of a printed page are, when ``start`` sheets precede it."""
+    """Locate the anchors of a printed page that ``start`` sheets precede."""
     places: dict[str, Place] = {"": (start, None, None)}
     for name, goal in reader.named_destinations.items():
         number = reader.get_destination_page_number(goal)

@@ -55,7 +55,7 @@ def project_url(name: str, pyproject: str | None = None) -> str | None:
 
 
 def public_address(pyproject: str | None = None) -> str | None:
-    """Where the site stands, with a slash at its end; None while it stands nowhere."""
+    """Return the address of the site, with a slash at its end; None without one."""
     address = project_url("Homepage", pyproject)
     if address is None:
         return None
@@ -99,7 +99,7 @@ def wheel_name(pyproject: str | None = None) -> str:
 
 
 def published(pyproject: str | None = None) -> str | None:
-    """What pip installs the package from, the best there is; None where nothing is.
+    """Return the best that pip can install the package from; None where nothing is.
 
     The package index, the wheel that stands on the site, or the repository.
     """
@@ -113,7 +113,7 @@ def published(pyproject: str | None = None) -> str | None:
 
 
 def theme_options(name: str | None) -> dict[str, Any]:
-    """What makes the theme put launch buttons on the pages that are notebooks."""
+    """Make the theme put launch buttons on the pages that are notebooks."""
     if name is None:
         return {}
     return {
@@ -133,7 +133,7 @@ def setup_cell(pyproject: str | None = None) -> str:
 
 
 def install_line(pyproject: str | None = None) -> str:
-    """What to do where there is neither a clone nor a wheel."""
+    """Say what to do where there is neither a clone nor a wheel."""
     if place := published(pyproject):
         return f"run %pip install {place} in a cell"
     return (

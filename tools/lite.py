@@ -130,7 +130,7 @@ def fetch_pure(folder: Path, python: Path) -> None:
 
 
 def entry(wheel: Path) -> dict[str, Any]:
-    """What the lock of Pyodide says of a package: that of a wheel in pure Python."""
+    """Describe a wheel in pure Python as the lock of Pyodide describes a package."""
     name, version, *_ = parse_wheel_filename(wheel.name)
     with zipfile.ZipFile(wheel) as files:
         names = files.namelist()
@@ -187,7 +187,7 @@ def loaded(lock: dict[str, Any], names: tuple[str, ...]) -> list[str]:
 
 
 def megabytes(folder: Path, lock: dict[str, Any]) -> int:
-    """What a kernel loads before its first cell, in whole megabytes."""
+    """Count what a kernel loads before its first cell, in whole megabytes."""
     wheels = [lock["packages"][name]["file_name"] for name in loaded(lock, LOADED)]
     return round(sum((folder / n).stat().st_size for n in (*RUNTIME, *wheels)) / 1e6)
 
@@ -229,7 +229,7 @@ def with_its_policy(html: str) -> str:
 
 
 def offer(site: Path, size: int) -> None:
-    """On every page with code the button, on its live twin the way to JupyterLite."""
+    """Show the button on each page with code, and JupyterLite on its live twin."""
     for text in texts():
         name = text.relative_to(ROOT).with_suffix(".ipynb").as_posix()
         twin = (site / name).with_suffix(SUFFIX)

@@ -1,4 +1,4 @@
-"""How soon a reader sees the landing page, and what a page weighs: ``make bench``.
+"""First sight of the landing page and the weight of a page: part of ``make bench``.
 
 The browser is held to 1.6 Mbit/s and a round trip of 150 ms, a slow phone connection,
 with a cold cache. The bytes are those on the wire, headers included.

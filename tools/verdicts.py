@@ -54,7 +54,7 @@ def page_rows(text: Path, root: Path = ROOT) -> Iterator[Row]:
 
 
 def statement_kinds(root: Path = ROOT) -> dict[str, str]:
-    """What each labeled statement of the book is, as ``{label: "theorem"}``."""
+    """Map the labels of the statements to their kinds: ``{label: "theorem"}``."""
     return {
         label: kind
         for path in texts(root)

@@ -78,7 +78,7 @@ def megabytes(folder: Path) -> float:
 
 
 def measure(folder: Path, given: list[str], package: Path) -> dict[str, Any]:
-    """What an installation costs, with an empty cache; ``folder`` is then installed."""
+    """Measure an installation into ``folder`` with an empty cache."""
     python = environment(folder)
     empty, load = megabytes(folder), os.getloadavg()[0]
     given = [word.format(wheel=package) for word in given]

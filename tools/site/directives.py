@@ -1,4 +1,4 @@
-"""What the directives of the book share: the files they read, links, tables.
+"""Common ground of the directives of the book: files they read, links, tables.
 
 Everything they show is read from files that a run wrote: executed notebooks and the
 JSON of ``make notebooks``, ``make reseed``, ``make ways`` and ``make bench``.
@@ -43,7 +43,7 @@ class Page(SphinxDirective):
     def cross_reference(
         self, text: str, domain: str, role: str, target: str, explicit: bool = True
     ) -> nodes.Node:
-        """What Sphinx resolves to a link; it keeps ``text`` if that is explicit."""
+        """Make a node that Sphinx resolves to a link; it keeps an explicit ``text``."""
         return addnodes.pending_xref(
             "",
             nodes.inline(text=text),

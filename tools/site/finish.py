@@ -1,4 +1,4 @@
-"""What every page of a built site still needs, once its style sheets are written.
+"""Last edits of every page of a built site, once its style sheets are written.
 
 The theme writes into its pages what only the finished text can be mended of: a dozen
 style sheets, scripts before the words, a handler that a strict policy refuses. What
@@ -170,7 +170,7 @@ def with_absolute_paths(html: str, base: str) -> str:
 
 
 def is_within(address: str) -> bool:
-    """Whether an address is one within the site, as from its root."""
+    """Say whether an address is one within the site, as from its root."""
     scheme, colon, _ = address.partition(":")
     outside = colon and scheme.replace("-", "").replace("+", "").isalnum()
     return not (outside or address.startswith(("#", "/")))

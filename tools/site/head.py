@@ -1,4 +1,4 @@
-"""What the head of a page tells search engines, and who shares its address.
+"""Heads of the pages: for search engines, and for who shares an address.
 
 The public address stands in pyproject.toml alone. Where it is not known, whatever
 needs it (canonical addresses, the picture of a shared link, sitemap.xml, robots.txt)

@@ -42,7 +42,7 @@ BAR = """<section class="live" aria-label="Live code"{data}>
 def add_button(
     app: Any, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """On every page with code, a plain link to its live twin."""
+    """Put a plain link to its live twin on every page with code."""
     if "kernelspec" not in app.env.metadata.get(page, {}):
         return
     button = {

@@ -37,7 +37,7 @@ class Element:
         return name in (self.attrs.get("class") or "").split()
 
     def within(self, name: str) -> bool:
-        """Whether an element of this name is around it."""
+        """Say whether an element of this name is around it."""
         return self.parent is not None and (
             self.parent.name == name or self.parent.within(name)
         )

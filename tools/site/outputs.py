@@ -1,4 +1,4 @@
-"""What Sphinx is told of a page before it writes it: verdicts, links, figures, names.
+"""Verdicts, links and figures of a page, put right before Sphinx writes it.
 
 The verdicts are data in the notebooks. A page shows each of them where its output is,
 with a link to its statement, and under each statement stand its verdicts.
@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from docutils import nodes
+from sphinx.domains.math import MathDomain
 
 from lib.claims import MIME_TYPE
 from tools.command import PipelineError
@@ -19,6 +20,18 @@ from tools.verdicts import Row, collect, used_in
 
 # Names that sphinx-proof gives to all proofs, and to the bodies of all statements.
 SHARED = {"proof", "proof-content"}
+
+
+class Formulas(MathDomain):  # type: ignore[misc]
+    """Sphinx's domain of formulas, which loads MathJax on the pages that have some.
+
+    Sphinx loads it for a page above others with formulas too, which shows titles.
+    """
+
+    def has_equations(self, docname: str | None = None) -> bool:
+        if docname is None:
+            return bool(super().has_equations())
+        return bool(self.data["has_equations"].get(docname, False))
 
 
 class Output(nodes.General, nodes.Element):  # type: ignore[misc]
@@ -56,7 +69,6 @@ def resolve(app: Any, doctree: nodes.document, here: str) -> None:
     show_verdicts(app, doctree, here)
     drop_stills(doctree, here)
     drop_shared_names(doctree)
-    note_formulas(app, doctree, here)
     link_statements(app, doctree, here)
 
 
@@ -122,15 +134,6 @@ def drop_shared_names(doctree: nodes.document) -> None:
         node["ids"] = [name for name in node["ids"] if name not in SHARED]
 
 
-def note_formulas(app: Any, doctree: nodes.document, here: str) -> None:
-    """Whether the page has a formula, for which Sphinx loads MathJax.
-
-    Sphinx has looked at all forms of all outputs, some of them formulas for paper.
-    """
-    formulas = [*doctree.findall(nodes.math), *doctree.findall(nodes.math_block)]
-    app.env.get_domain("math").data["has_equations"][here] = bool(formulas)
-
-
 def link_statements(app: Any, doctree: nodes.document, here: str) -> None:
     """Under each statement the verdicts that check it."""
     known = places(app)
@@ -163,6 +166,7 @@ def say_where_used(
 
 
 def setup(app: Any) -> None:
+    app.add_domain(Formulas, override=True)
     app.add_node(Output, html=(visit_output, depart_output))
     app.connect("builder-inited", read_notebooks)
     app.connect("source-read", leave_data_out)

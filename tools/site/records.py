@@ -15,7 +15,7 @@ BENCHMARKS = "benchmarks/results.json"
 
 
 class Reseed(Page):
-    """What ``make reseed`` found, in one sentence and a list of failures."""
+    """Shows the result of ``make reseed``: one sentence and a list of failures."""
 
     def run(self) -> list[nodes.Node]:
         result = self.read(RESEED)
@@ -33,7 +33,7 @@ class Reseed(Page):
 
 
 class Benchmarks(Page):
-    """What ``make bench`` measured: machine, ratios, growth, first paint."""
+    """Shows what ``make bench`` measured: machine, ratios, growth, first paint."""
 
     def run(self) -> list[nodes.Node]:
         results, sight = self.read(BENCHMARKS), self.read(PAINT)
@@ -111,7 +111,7 @@ class ExecutionFacts(Page):
 
 
 def times(words: dict[str, int]) -> str:
-    """How often each verdict came out: ``HOLDS 19 times, FAILS once``."""
+    """Count in words how each verdict came out: ``HOLDS 19 times, FAILS once``."""
     return ", ".join(
         f"{word} {'once' if count == 1 else f'{count} times'}"
         for word, count in words.items()

@@ -56,7 +56,7 @@ class Ways(Page):
 
 
 def told(outcome: dict[str, Any] | None) -> str:
-    """What is said of one notebook run in one way."""
+    """Tell of one notebook run in one way."""
     if outcome is None:
         return "not run"
     if "failed" in outcome:
@@ -66,7 +66,7 @@ def told(outcome: dict[str, Any] | None) -> str:
 
 
 class Installs(Page):
-    """What each installation costs, beside what it cost before."""
+    """Shows what each installation costs, beside what it cost before."""
 
     def run(self) -> list[nodes.Node]:
         rows = self.read(RECORD)["installs"] | BEFORE

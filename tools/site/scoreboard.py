@@ -198,7 +198,7 @@ def filters(pages: dict[str, str], kinds: dict[str, str]) -> str:
 def load_script(
     app: Any, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Only the scoreboard needs the script of the scoreboard."""
+    """Load the script of the scoreboard on its page alone."""
     if page == SCOREBOARD:
         app.add_js_file("scoreboard.mjs", type="module")
 

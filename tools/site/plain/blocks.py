@@ -129,7 +129,7 @@ def proof(node: nodes.Element, page: Page, quoted: bool) -> str:
 
 
 def folded(title: str, body: str, names: str, opened: bool = False) -> str:
-    """What is folded; Markdown within it needs the blank lines."""
+    """Fold something; Markdown within it needs the blank lines."""
     start = "<details open>" if opened else "<details>"
     summary = f"<summary>{names}{title or 'More'}</summary>"
     return f"{start}\n{summary}\n\n{body}\n\n</details>"
@@ -182,7 +182,7 @@ def listing(node: nodes.Element, page: Page, quoted: bool) -> str:
 
 
 def is_simple(node: nodes.Element) -> bool:
-    """Whether no item has more than one paragraph, with simple lists below it."""
+    """Say whether no item has more than a paragraph, with simple lists below it."""
     return all(
         isinstance(item.children[0], nodes.paragraph)
         and not any(item.children[0].findall(nodes.math_block))
@@ -259,7 +259,7 @@ def card(node: nodes.Element, page: Page) -> str:
 
 
 def part_of(node: nodes.Node) -> str | None:
-    """What sphinx-design made a node for."""
+    """Say what sphinx-design made a node for."""
     return node.get("design_component") if isinstance(node, nodes.Element) else None
 
 

@@ -48,7 +48,7 @@ def joined(pieces: Iterable[str]) -> str:
 
 
 def clash(before: str, after: str) -> bool:
-    """Whether two neighbors are read as one, or a mark between them not as a mark.
+    """Say whether two neighbors, or a mark between them, would be misread.
 
     VS Code and GitHub see no formula in ``$n$th``, and nobody emphasis in
     ``*(a)*b``.
@@ -159,7 +159,7 @@ def picture(node: nodes.image, page: Page) -> str:
 
 
 def drawing(node: nodes.raw, page: Page, quoted: bool) -> str:
-    """What the site shows as HTML: a drawing in its own words, nothing else."""
+    """Put a drawing in its own words; what else is HTML is refused."""
     if node["format"] != "html":
         return ""
     text = node.astext().strip()
@@ -173,7 +173,7 @@ def drawing(node: nodes.raw, page: Page, quoted: bool) -> str:
 
 
 def described(words: str) -> str:
-    """What stands for a drawing that not every program shows."""
+    """Return the words for a drawing that not every program shows."""
     return f"*Picture: {escaped(words.strip().rstrip('.'))}.*"
 
 

@@ -57,7 +57,7 @@ def display(node: nodes.math_block, page: Page, quoted: bool) -> str:
 
 
 def breaks_outside(tex: str) -> bool:
-    """Whether a formula breaks its line outside of every environment."""
+    """Say whether a formula breaks its line outside of every environment."""
     depth = 0
     for mark in re.findall(r"\\begin\b|\\end\b|\\\\", tex):
         depth += {r"\begin": 1, r"\end": -1}.get(mark, 0)

@@ -85,7 +85,7 @@ class Page:
         return Path(self.env.doc2path(self.here)).with_suffix(".md")
 
     def error(self, node: nodes.Node, what: str) -> PipelineError:
-        """What the plain notebook cannot carry, with its place in the text."""
+        """Say what the plain notebook cannot carry, with its place in the text."""
         cell, within = divmod(line_of(node, self.doctree), LINES)
         where = ""
         if 0 < cell <= len(self.notebook.cells):
@@ -189,7 +189,7 @@ class Page:
         return page, place
 
     def place(self, node: nodes.reference) -> str | None:
-        """Where a link of the notebook leads; None if there is no such place."""
+        """Resolve a link of the notebook; None if there is no such place."""
         target = self._target(node)
         if target is None:
             return str(node["refuri"])
@@ -204,7 +204,7 @@ class Page:
         return f"{uri}#{name}" if name else uri
 
     def is_title(self, node: nodes.reference) -> bool:
-        """Whether a link says no more than the title of the page it leads to."""
+        """Say whether a link says no more than the title of the page it leads to."""
         target = self._target(node)
         titles = self.env.titles
         return bool(target) and node.astext() == titles[target[0]].astext()
@@ -262,7 +262,7 @@ def first_line(node: nodes.Node) -> int | None:
 
 
 def address_of(entry: Any) -> str | None:
-    """Where a work can be read: its DOI, its number at arXiv or its address."""
+    """Return where a work can be read: its DOI, number at arXiv or address."""
     fields = entry.fields
     if "doi" in fields:
         return f"https://doi.org/{fields['doi']}"

@@ -44,5 +44,5 @@ def cell(entry: nodes.entry, page: Page) -> str:
 
 
 def rule(entry: nodes.entry) -> str:
-    """How a column is aligned."""
+    """Return the mark of how a column is aligned."""
     return next((RULES[name] for name in entry["classes"] if name in RULES), "---")
