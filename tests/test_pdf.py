@@ -6,6 +6,7 @@ import re
 import pytest
 from pypdf import PdfReader
 
+from tools import browser as browser_tools
 from tools import pdf
 from tools.bind import Heading, Page
 from tools.command import ROOT, PipelineError
@@ -95,7 +96,7 @@ def test_site_that_is_not_built_is_one_sentence(tmp_path):
 
 def test_missing_browser_is_one_sentence(monkeypatch):
     monkeypatch.setattr(pdf, "fresh_site", lambda: ROOT / HTML)
-    monkeypatch.setattr(pdf, "browser_path", lambda: None)
+    monkeypatch.setattr(browser_tools, "browser_path", lambda: None)
     with pytest.raises(PipelineError, match="install Chromium"):
         pdf.main()
 

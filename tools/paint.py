@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.browser import browser_path, cold_visit
+from tools.browser import browser_path, cold_visit, launched
 from tools.command import ROOT, PipelineError, replace, run_main
 from tools.notebooks import today
 
@@ -61,12 +61,7 @@ def paint(repetitions: int = 5) -> list[dict[str, Any]]:
     path = browser_path()
     if path is None:
         return [{"page": name, "note": "no browser found"} for name in PAGES]
-    from playwright.sync_api import sync_playwright
-
-    with served() as site, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
+    with served() as site, launched(path) as browser:
         rows = []
         for name in PAGES:
             runs = [
@@ -75,7 +70,6 @@ def paint(repetitions: int = 5) -> list[dict[str, Any]]:
             ]
             seconds, sizes = zip(*runs, strict=True)
             rows.append({"page": name, "seconds": median(seconds), "bytes": max(sizes)})
-        browser.close()
     return rows
 
 
