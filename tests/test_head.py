@@ -14,7 +14,8 @@ from tools.command import ROOT
 from tools.launch import base_path, public_address
 from tools.serve import HTML
 from tools.site import card, head
-from tools.site.finish import with_absolute_paths
+from tools.site.finish import make_absolute
+from tools.site.markup import parsed
 
 ADDRESS = "https://books.example.org/limit/"
 SITE = ROOT / HTML
@@ -164,17 +165,18 @@ def test_picture_has_its_size_and_is_the_same_each_time(tmp_path):
 
 @pytest.mark.parametrize("base", ["/", "/limit/"])
 def test_absolute_paths(base):
-    html = (
-        '<html data-content_root="./"><a href="a/b.html#c"><a href="#d"><a href="/e">'
-        '<script src="_static/x.js?v=1"></script><form action="search.html">'
-        '<a href="https://x.org/"><img src="data:image/png;base64,x">'
-        '<a href="mailto:x">'
+    tree = parsed(
+        '<html data-content_root="./"><a href="a/b.html#c"></a><a href="#d"></a>'
+        '<a href="/e"></a><script src="_static/x.js?v=1"></script>'
+        '<form action="search.html"></form><a href="https://x.org/"></a>'
+        '<img src="data:image/png;base64,x"/><a href="mailto:x"></a></html>'
     )
-    assert with_absolute_paths(html, base) == (
-        f'<html data-content_root="{base}"><a href="{base}a/b.html#c"><a href="#d">'
-        f'<a href="/e"><script src="{base}_static/x.js?v=1"></script>'
-        f'<form action="{base}search.html"><a href="https://x.org/">'
-        '<img src="data:image/png;base64,x"><a href="mailto:x">'
+    make_absolute(tree, base)
+    assert str(tree) == (
+        f'<html data-content_root="{base}"><a href="{base}a/b.html#c"></a>'
+        f'<a href="#d"></a><a href="/e"></a><script src="{base}_static/x.js?v=1">'
+        f'</script><form action="{base}search.html"></form><a href="https://x.org/">'
+        '</a><img src="data:image/png;base64,x"/><a href="mailto:x"></a></html>'
     )
 
 

@@ -32,9 +32,9 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from tools import environment
 from tools.command import ROOT, PipelineError, run_main
 from tools.serve import build
-from tools.site.finish import with_policy
+from tools.site.finish import set_policy
 from tools.site.live_page import SUFFIX, offered
-from tools.site.markup import Markup
+from tools.site.markup import one, parsed
 from tools.texts import texts
 from tools.wheel import build as build_wheel
 
@@ -225,7 +225,9 @@ def make_lite(pyodide: Path, site: Path, jupyter: Path) -> None:
 
 def with_its_policy(html: str) -> str:
     """A page of JupyterLite that may compile Python, and load from this host alone."""
-    return with_policy(html, "a page of JupyterLite", *MORE, scripts=SCRIPTS)
+    tree = parsed(html)
+    set_policy(tree, "a page of JupyterLite", *MORE, scripts=SCRIPTS)
+    return str(tree)
 
 
 def offer(site: Path, size: int) -> None:
@@ -236,12 +238,10 @@ def offer(site: Path, size: int) -> None:
         start = posixpath.relpath(
             f"{LITE}/notebooks/index.html", posixpath.dirname(name)
         )
-        page = Markup(twin.read_text("utf-8"), twin.name)
-        bar = page.one("one bar", "section", where=lambda e: e.has_class("live"))
-        if "data-lite" not in bar.attrs:
-            data = {"data-lite": f"{start}?path={name}", "data-size": str(size)}
-            page.set(bar, **data)
-            twin.write_text(page.text(), "utf-8")
+        tree = parsed(twin.read_text("utf-8"))
+        bar = one(tree, twin.name, "a bar", "section.live")
+        bar.attrs |= {"data-lite": f"{start}?path={name}", "data-size": str(size)}
+        twin.write_text(str(tree), "utf-8")
         page = (site / name).with_suffix(".html")
         page.write_text(offered(page.read_text("utf-8")), "utf-8")
 

@@ -10,7 +10,9 @@ import posixpath
 import re
 from pathlib import Path
 
-from tools.site.markup import Markup
+from bs4 import BeautifulSoup
+
+from tools.site.markup import some
 
 IMPORT = re.compile(r'@import\s+(?:url\()?["\']([^"\']+)["\']\)?\s*;')
 URL = re.compile(r"url\(([\"']?)(?!data:|#)([^)\"']+)\1\)")
@@ -21,12 +23,10 @@ ICON_FONT = re.compile(
 )
 
 
-def one_style_sheet(page: Markup, path: Path, root: Path) -> None:
+def one_style_sheet(tree: BeautifulSoup, path: Path, root: Path) -> None:
     """Replace the style sheets of a page by one file that holds them all."""
-    links = page.some(
-        "style sheets", "link", where=lambda e: e.attrs.get("rel") == "stylesheet"
-    )
-    names = [(link.attrs["href"] or "").partition("?")[0] for link in links]
+    links = some(tree, path.name, "style sheets", "link[rel=stylesheet]")
+    names = [str(link["href"]).partition("?")[0] for link in links]
     sheets = [style_sheet((path.parent / name).resolve(), root) for name in names]
     text = ICON_FONT.sub("", "\n".join(sheets))
     name = f"book-{hashlib.sha256(text.encode()).hexdigest()[:12]}.css"
@@ -34,9 +34,9 @@ def one_style_sheet(page: Markup, path: Path, root: Path) -> None:
     if not target.exists():
         target.write_text(text, "utf-8")
     here = posixpath.relpath((root / "_static").as_posix(), path.parent.as_posix())
-    page.replace(links[0], f'<link rel="stylesheet" href="{here}/{name}" />')
+    links[0]["href"] = f"{here}/{name}"
     for link in links[1:]:
-        page.remove(link)
+        link.decompose()
 
 
 def style_sheet(path: Path, root: Path) -> str:

@@ -11,14 +11,15 @@ import base64
 import hashlib
 from pathlib import Path
 
+from bs4 import BeautifulSoup
+
+from tools.command import PipelineError
 from tools.site.bundle import one_style_sheet
 from tools.site.head import NOT_FOUND, ROOT_PAGE
-from tools.site.markup import Element, Markup
+from tools.site.markup import one, parsed, some
 
 # Attributes with the address of another file, and that of the root of the site.
 ADDRESSES = ("href", "src", "action", "data-content_root")
-HANDLER = "window.print()"
-FOLD_LABEL = "Toggle hidden content"
 AUTO = 'localStorage.getItem("theme") || "auto"'
 # The theme of the system before the first paint; the theme's own script decides only
 # when the page is there.
@@ -37,12 +38,14 @@ def finish(folder: Path, base: str = "/") -> None:
         name = path.relative_to(folder).as_posix()
         if "_static" in path.parts:
             continue
-        html = path.read_text("utf-8")
+        tree = parsed(path.read_text("utf-8"))
         if name != f"{ROOT_PAGE}.html":  # which has no theme
-            html = finished(html, path, folder)
+            one_style_sheet(tree, path, folder)
+            finish_page(tree, name)
         if name == f"{NOT_FOUND}.html":
-            html = with_absolute_paths(html, base)
-        path.write_text(with_policy(html, name), "utf-8")
+            make_absolute(tree, base)
+        set_policy(tree, name)
+        path.write_text(str(tree), "utf-8")
     static = folder / "_static"
     for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
         for path in static.glob(pattern):
@@ -50,123 +53,93 @@ def finish(folder: Path, base: str = "/") -> None:
                 path.unlink()
 
 
-def finished(html: str, path: Path, folder: Path) -> str:
-    """One page of the theme with one style sheet, fewer scripts and right roles."""
-    page = Markup(html, path.relative_to(folder).as_posix())
-    one_style_sheet(page, path, folder)
-    put_scripts_last(page)
-    drop_handler(page)
-    drop_fold_labels(page)
-    set_theme_at_once(page)
-    set_list_roles(page)
-    return page.text()
+def finish_page(tree: BeautifulSoup, name: str) -> None:
+    """One page of the theme: fewer scripts, later, and right attributes."""
+    put_scripts_last(tree, name)
+    drop_handler(tree, name)
+    drop_fold_labels(tree, name)
+    set_theme_at_once(tree, name)
+    set_list_roles(tree, name)
+    drop_stills(tree)
 
 
-def put_scripts_last(page: Markup) -> None:
+def put_scripts_last(tree: BeautifulSoup, name: str) -> None:
     """Scripts of the head behind the text: before it, each costs a round trip.
 
     Modules wait for the text by themselves, and the script that sets the theme must
     not. The icons in use are drawn by icons.css; the theme's script has two thousand.
     """
-    for link in page.some(
-        "links that load scripts ahead", "link", where=lambda e: loads_ahead(e)
-    ):
-        page.remove(link)
-    icons = page.one(
-        "the script of the icons",
-        "script",
-        where=lambda e: "fontawesome.js" in (e.attrs.get("src") or ""),
-    )
-    page.remove(icons)
-    own = {"type", "data-cfasync"}
-    scripts = page.some(
-        "scripts in its head", "script", where=lambda e: e.within("head")
-    )
-    moved = [each for each in scripts if each is not icons and not own & {*each.attrs}]
-    for script in moved:
-        page.remove(script)
-    last = "".join(f"{page.whole(script)}\n" for script in moved)
-    page.last_in(page.one("one body", "body"), last)
+    ahead = "links that load scripts ahead"
+    for link in some(tree, name, ahead, "link[rel=preload][as=script]"):
+        link.decompose()
+    icons = "the script of the icons"
+    one(tree, name, icons, 'script[src*="fontawesome.js"]').decompose()
+    body = one(tree, name, "a body", "body")
+    scripts = "head script:not([type], [data-cfasync])"
+    for script in some(tree, name, "scripts in its head", scripts):
+        body.append(script.extract())
 
 
-def loads_ahead(link: Element) -> bool:
-    return link.attrs.get("rel") == "preload" and link.attrs.get("as") == "script"
-
-
-def drop_handler(page: Markup) -> None:
+def drop_handler(tree: BeautifulSoup, name: str) -> None:
     """The print button is served by book.mjs; a strict policy refuses handlers."""
-    for button in page.all(where=lambda e: e.attrs.get("onclick") == HANDLER):
-        page.set(button, onclick=None)
-    page.none(
-        "handlers in attributes other than that of the print button",
-        where=lambda e: any(
-            name.startswith("on") and (name, value) != ("onclick", HANDLER)
-            for name, value in e.attrs.items()
-        ),
-    )
+    for button in tree.select('[onclick="window.print()"]'):
+        del button["onclick"]
+    for element in tree.find_all(True):
+        if handlers := [key for key in element.attrs if key.startswith("on")]:
+            raise PipelineError(
+                f"{name}: its policy refuses the handler {handlers[0]}"
+                f" of <{element.name}>"
+            )
 
 
-def drop_fold_labels(page: Markup) -> None:
+def drop_fold_labels(tree: BeautifulSoup, name: str) -> None:
     """A folded cell says what it is; the label would hide that from readers."""
-    folds = page.all("details", where=lambda e: e.has_class("hide"))
-    if folds:
-        for summary in page.some(
-            "a label on each folded cell",
-            "summary",
-            where=lambda e: e.attrs.get("aria-label") == FOLD_LABEL,
-            count=len(folds),
-        ):
-            page.set(summary, **{"aria-label": None})
+    if folds := tree.select("details.hide"):
+        label = 'details.hide > summary[aria-label="Toggle hidden content"]'
+        for summary in some(tree, name, "labels of folded cells", label, len(folds)):
+            del summary["aria-label"]
 
 
-def set_theme_at_once(page: Markup) -> None:
+def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     """The theme of the system before the first paint, a light one without scripts."""
-    root = page.one(
-        "a theme that is set later", "html", where=lambda e: e.attrs["data-theme"]
-    )
-    page.set(root, **{"data-theme": "light"})
-    script = page.one(
-        "the script that sets the theme",
-        "script",
-        where=lambda e: page.content(e).count(AUTO) == 1,
-    )
-    before, after = page.content(script).split(AUTO)
-    page.replace(
-        script, f'<script data-cfasync="false">{before}{SYSTEM}{after}</script>'
-    )
+    later = "a theme that is set later"
+    one(tree, name, later, "html[data-theme=auto]")["data-theme"] = "light"
+    script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
+    if script.text.count(AUTO) != 1:
+        raise PipelineError(f"{name}: its script does not set the theme by {AUTO!r}")
+    script.string = script.text.replace(AUTO, SYSTEM)
 
 
-def set_list_roles(page: Markup) -> None:
+def set_list_roles(tree: BeautifulSoup, name: str) -> None:
     """Give the bibliography roles that its elements can have.
 
     docutils writes ``role="list"`` around entries that are no list items.
     """
-    lists = page.all(where=lambda e: e.has_class("citation-list"))
-    if lists:
-        for entry in page.some(
-            "entries in its bibliography",
-            where=lambda e: e.attrs.get("role") == "doc-biblioentry",
-        ):
-            page.set(entry, role="listitem")
-    for link in page.all("a", where=lambda e: e.attrs.get("role") == "doc-backlink"):
-        page.set(link, role=None)
+    if tree.select(".citation-list"):
+        works = "entries in its bibliography"
+        for entry in some(tree, name, works, "[role=doc-biblioentry]"):
+            entry["role"] = "listitem"
+    for link in tree.select("a[role=doc-backlink]"):
+        del link["role"]
 
 
-def with_absolute_paths(html: str, base: str) -> str:
-    """Addresses that lead to the same places from any depth.
+def drop_stills(tree: BeautifulSoup) -> None:
+    """The PNG stored in a figure is for those who are shown no SVG."""
+    for template in tree.find_all("template"):  # into which a selector does not look
+        image = template.find("img", recursive=False)
+        if image and str(image.get("src")).startswith("data:image/png;"):
+            template.decompose()
+
+
+def make_absolute(tree: BeautifulSoup, base: str) -> None:
+    """Let addresses lead to the same places from any depth.
 
     The page of unknown addresses is served in their place, wherever they are.
     """
-    page = Markup(html, NOT_FOUND)
-    for element in page.all():
-        within = {
-            name: base + value.removeprefix("./")
-            for name, value in element.attrs.items()
-            if name in ADDRESSES and value is not None and is_within(value)
-        }
-        if within:
-            page.set(element, **within)
-    return page.text()
+    for key in ADDRESSES:
+        for element in tree.select(f"[{key}]"):
+            if is_within(value := str(element[key])):
+                element[key] = base + value.removeprefix("./")
 
 
 def is_within(address: str) -> bool:
@@ -176,29 +149,24 @@ def is_within(address: str) -> bool:
     return not (outside or address.startswith(("#", "/")))
 
 
-def with_policy(html: str, name: str, *more: str, scripts: str = "'self'") -> str:
+def set_policy(
+    tree: BeautifulSoup, name: str, *more: str, scripts: str = "'self'"
+) -> None:
     """Allow this page its own files and its own inline scripts, and nothing else.
 
     ``more`` are further directives and ``scripts`` the sources of scripts, for a page
     that needs others.
     """
-    page = Markup(html, name)
-    inline = page.all(
-        "script",
-        where=lambda e: (
-            "src" not in e.attrs and "json" not in (e.attrs.get("type") or "")
-        ),
-    )
-    hashes = sorted({source_of(page.content(script)) for script in inline})
+    inline = tree.select('script:not([src], [type*="json"])')
+    hashes = sorted({source_of(script.text) for script in inline})
     policy = (
         "default-src 'self'; base-uri 'self'; object-src 'none'; form-action 'self';"
         " img-src 'self' data:; style-src 'self' 'unsafe-inline';"
         f" script-src {' '.join([scripts, *hashes])}"
         + "".join(f"; {each}" for each in more)
     )
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
-    page.first_in(page.one("one head", "head"), f"\n    {meta}")
-    return page.text()
+    meta = {"http-equiv": "Content-Security-Policy", "content": policy}
+    one(tree, name, "a head", "head").insert(0, tree.new_tag("meta", attrs=meta))
 
 
 def source_of(text: str) -> str:

@@ -9,6 +9,7 @@ book, or where Python in the browser stands beside the site.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ import nbformat
 
 from tools.command import PipelineError
 from tools.launch import BINDER, BRANCH
-from tools.site.finish import with_policy
-from tools.site.markup import Element, Markup
+from tools.site.finish import set_policy
+from tools.site.markup import one, parsed
 
 SUFFIX = ".live.html"
 # Tags of cells whose code is not on the page; they run all the same.
@@ -56,14 +57,12 @@ def add_button(
     context["header_buttons"].insert(0, button)
 
 
+@lru_cache(maxsize=64)
 def offered(html: str) -> str:
     """A page on which the button that leads to its live twin is in sight."""
-    start, head, rest = html.partition("<head>")
-    page = Markup(start)
-    root = page.one("one html element before its head", "html")
-    if "data-live" not in root.attrs:
-        page.set(root, **{"data-live": ""})
-    return f"{page.text()}{head}{rest}"
+    tree = parsed(html)
+    one(tree, "a page", "an html element", "html")["data-live"] = ""
+    return str(tree)
 
 
 def write_live_pages(folder: Path, texts: list[Path], root: Path, name: str | None):
@@ -85,9 +84,8 @@ def live_page(
     html: str, name: str, notebook: nbformat.NotebookNode, repository: str | None
 ) -> str:
     """The live twin of one finished page."""
-    page, cells = Markup(html, name), hidden_cells(notebook)
-    shown = page.all("div", where=lambda e: e.has_class("cell_input"))
-    if len(shown) != cells.count(None):
+    tree, cells = parsed(html), hidden_cells(notebook)
+    if len(tree.select("div.cell_input")) != cells.count(None):
         raise PipelineError(
             f"{name}: its cells are not those of its notebook; make site"
         )
@@ -98,33 +96,23 @@ def live_page(
         connect = " ".join([connect, *hosts])
     text = json.dumps(cells, ensure_ascii=False).replace("</", "<\\/")
     bar = BAR.format(data=data, page=escape(name), cells=text)
-    article = page.one(
-        "one article", "article", where=lambda e: e.has_class("bd-article")
-    )
-    page.first_in(article, f"\n{bar}")
-    button = page.one(
-        "one button that leads to its live twin",
-        "a",
-        where=lambda e: e.attrs.get("href") == live_name(name),
-    )
-    page.replace(button, BACK.format(page=escape(name)))
-    page.remove(page.one("one policy", "meta", where=is_policy))
-    title = page.one("one title in its head", "title", where=lambda e: e.within("head"))
-    page.first_in(title, "Live code: ")
-    top = page.one("one html element", "html").attrs["data-content_root"]
+    one(tree, name, "an article", "article.bd-article").insert(0, parsed(bar))
+    button = f'a[href="{live_name(name)}"]'
+    back = BACK.format(page=escape(name))
+    one(tree, name, "a button to its live twin", button).replace_with(parsed(back))
+    policy = 'meta[http-equiv="Content-Security-Policy"]'
+    one(tree, name, "a policy", policy).decompose()
+    one(tree, name, "a title", "head > title").insert(0, "Live code: ")
+    top = one(tree, name, "an html element", "html")["data-content_root"]
     script = f'<script type="module" src="{top}_static/live.mjs"></script>'
-    head = page.one("one head", "head")
-    page.last_in(head, f"{NOT_LISTED}{script}\n  ")
-    return with_policy(page.text(), name, connect)
+    one(tree, name, "a head", "head").append(parsed(NOT_LISTED + script))
+    set_policy(tree, name, connect)
+    return str(tree)
 
 
 def live_name(name: str) -> str:
     """The file of the live twin of a page."""
     return name.removesuffix(".html") + SUFFIX
-
-
-def is_policy(meta: Element) -> bool:
-    return meta.attrs.get("http-equiv") == "Content-Security-Policy"
 
 
 def hidden_cells(notebook: nbformat.NotebookNode) -> list[str | None]:

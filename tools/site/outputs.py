@@ -15,7 +15,6 @@ from sphinx.domains.math import MathDomain
 from lib.claims import MIME_TYPE
 from tools.command import PipelineError
 from tools.site.directives import reference
-from tools.site.markup import Element, Markup
 from tools.verdicts import Row, collect, used_in
 
 # Names that sphinx-proof gives to all proofs, and to the bodies of all statements.
@@ -67,7 +66,6 @@ def leave_data_out(app: Any, here: str, source: list[str]) -> None:
 
 def resolve(app: Any, doctree: nodes.document, here: str) -> None:
     show_verdicts(app, doctree, here)
-    drop_stills(doctree, here)
     drop_shared_names(doctree)
     link_statements(app, doctree, here)
 
@@ -105,27 +103,6 @@ def places(app: Any) -> dict[str, str]:
     """The pages of the statements, by their labels."""
     listed: dict[str, dict[str, Any]] = getattr(app.env, "proof_list", {})
     return {label: entry["docname"] for label, entry in listed.items()}
-
-
-def drop_stills(doctree: nodes.document, here: str) -> None:
-    """A page shows the drawing of each figure, and not the PNG stored in its place."""
-    for raw in doctree.findall(nodes.raw):
-        if "<template>" in raw.astext():
-            text = without_stills(raw.astext(), here)
-            raw.children, raw.rawsource = [nodes.Text(text)], text
-
-
-def without_stills(html: str, page: str = "a page") -> str:
-    """The HTML of a figure without the PNG for those who are shown no SVG."""
-    markup = Markup(html, page)
-    for image in markup.all("img", where=lambda e: is_png(e) and e.within("template")):
-        assert image.parent is not None
-        markup.remove(image.parent)
-    return markup.text()
-
-
-def is_png(image: Element) -> bool:
-    return (image.attrs.get("src") or "").startswith("data:image/png;")
 
 
 def drop_shared_names(doctree: nodes.document) -> None:
