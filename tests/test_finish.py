@@ -1,5 +1,7 @@
 """What finishes a page of the theme, and what a theme that changed is met with."""
 
+import re
+
 import pytest
 
 from tools.command import PipelineError
@@ -91,3 +93,15 @@ def test_places_are_counted():
         one(tree, "p.html", "a bold word", "b")
     with pytest.raises(PipelineError, match="should have rules; there are 0"):
         some(tree, "p.html", "rules", "hr")
+
+
+def test_policy_has_the_digest_of_each_inline_script_as_it_is_written():
+    tree = parsed(PAGE)
+    finish.finish_page(tree, "a.html")
+    finish.set_policy(tree, "a.html")
+    written = str(tree)
+    inline = re.findall(r"<script(?![^>]* src=)[^>]*>(.*?)</script>", written, re.S)
+    assert len(inline) == 2 and "prefers-color-scheme" in inline[0]
+    (policy,) = re.findall('content="(default-src[^"]*)"', written)
+    assert policy.count("'sha256-") == 2
+    assert all(finish.source_of(script) in policy for script in inline)

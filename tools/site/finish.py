@@ -2,7 +2,7 @@
 
 The theme writes into its pages what only the finished text can be mended of: a dozen
 style sheets, scripts before the words, a handler that a strict policy refuses. What
-Sphinx knows of a page is mended before it is written, in ``statements``.
+Sphinx knows of a page is mended before it is written, in ``outputs``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 from pathlib import Path
 
 from bs4 import BeautifulSoup
+from bs4.element import Script
 
 from tools.command import PipelineError
 from tools.site.bundle import one_style_sheet
@@ -107,7 +108,7 @@ def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
     if script.text.count(AUTO) != 1:
         raise PipelineError(f"{name}: its script does not set the theme by {AUTO!r}")
-    script.string = script.text.replace(AUTO, SYSTEM)
+    script.string = Script(script.text.replace(AUTO, SYSTEM))
 
 
 def set_list_roles(tree: BeautifulSoup, name: str) -> None:
@@ -158,7 +159,8 @@ def set_policy(
     that needs others.
     """
     inline = tree.select('script:not([src], [type*="json"])')
-    hashes = sorted({source_of(script.text) for script in inline})
+    # As they are written, whatever kind of text a tree takes them for.
+    hashes = sorted({source_of(script.decode_contents()) for script in inline})
     policy = (
         "default-src 'self'; base-uri 'self'; object-src 'none'; form-action 'self';"
         " img-src 'self' data:; style-src 'self' 'unsafe-inline';"
