@@ -23,6 +23,7 @@ from tools import live, serve
 from tools.command import ROOT, PipelineError
 from tools.serve import HTML
 from tools.site import live_page
+from tools.site.markup import one, parsed
 from tools.texts import BOOK, texts
 
 SITE = ROOT / HTML
@@ -336,8 +337,8 @@ def test_binder_makes_a_server_where_there_is_none(browser, address):
 
 
 def policy_of(html):
-    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', html)
-    parts = (part.split(None, 1) for part in policy.group(1).split("; "))
+    meta = one(parsed(html), "a page", "a policy", "meta[http-equiv]")
+    parts = (part.split(None, 1) for part in meta["content"].split("; "))
     return {name: value for name, value in parts}
 
 
