@@ -349,7 +349,8 @@ def test_live_page_has_a_policy_and_a_script_that_reading_pages_have_not():
     assert "live.mjs" in twin and "live.mjs" not in reading
     assert policy_of(twin) == policy_of(reading) | {"connect-src": "'self'"}
     notebook = nbformat.read(ROOT / f"{PAGE}.ipynb", 4)
-    known = live_page.live_page(reading, "x.html", notebook, "owner/name")
+    name = f"{PAGE}.html".rpartition("/")[2]
+    known = live_page.live_page(reading, name, notebook, "owner/name")
     assert 'data-binder="https://mybinder.org/build/gh/owner/name/main"' in known
     allowed = policy_of(known)["connect-src"].split()
     assert allowed[0] == "'self'" and "wss://*.mybinder.org" in allowed
