@@ -79,7 +79,7 @@ reseed: environment  ## run every claim under N fresh seeds (20), of one PAGE or
 	@$(BIN)/python -m tools.reseed $(N) $(if $(PAGE),--page $(PAGE))
 
 bench: environment site  ## measure lib beside its peers and the limits of this machine
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks && $(BIN)/python -m tools.paint
 
 coursework: grader  ## problem sets of a term in COURSE: for students, for instructors
 	@$(GRADER) -m tools.coursework --course "$(COURSE)" $(if $(SEED),--seed "$(SEED)") \

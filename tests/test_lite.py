@@ -17,12 +17,14 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from bs4 import BeautifulSoup
 from test_live import PAGE, says
 from test_site import SITE
 
-from tools import environment, lite, live_page
+from tools import environment, lite
 from tools.command import ROOT, PipelineError
 from tools.serve import served
+from tools.site import live_page
 
 
 def sha256(content):
@@ -117,8 +119,10 @@ def test_pages_offer_it_with_its_size(tmp_path):
     for _ in range(2):  # twice is once
         lite.offer(tmp_path, 42)
     twin = (tmp_path / f"{PAGE}{live_page.SUFFIX}").read_text("utf-8")
-    start = f'../../lite/notebooks/index.html?path={PAGE}.ipynb" data-size="42"'
-    assert twin.count(f'<section class="live" data-lite="{start}') == 1
+    (bar,) = BeautifulSoup(twin, "html.parser").find_all(attrs={"data-lite": True})
+    start = f"../../lite/notebooks/index.html?path={PAGE}.ipynb"
+    assert (bar["class"], bar["data-lite"]) == (["live"], start)
+    assert bar["data-size"] == "42" and twin.count("data-lite") == 1
     page = (tmp_path / f"{PAGE}.html").read_text("utf-8")
     plain = (SITE / f"{PAGE}.html").read_text("utf-8")
     assert page == live_page.offered(plain)
@@ -204,7 +208,7 @@ def test_versions_of_pyodide_and_of_its_kernel_belong_together():
     if not python.exists():
         pytest.skip("made by python -m tools.lite")
     ask = "from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION as v"
-    found = subprocess.run(
+    result = subprocess.run(
         [python, "-c", f"{ask}; print(v)"], capture_output=True, text=True
     )
-    assert found.stdout.strip() == lite.VERSION
+    assert result.stdout.strip() == lite.VERSION

@@ -22,10 +22,11 @@ from bs4 import BeautifulSoup
 import lib
 from tools.browser import cold_visit
 from tools.command import ROOT
-from tools.finish import with_policy
-from tools.head import base_path, public_address
-from tools.live_page import SUFFIX
+from tools.launch import base_path, public_address
 from tools.serve import HTML
+from tools.site.finish import set_policy
+from tools.site.live_page import SUFFIX
+from tools.site.markup import parsed
 from tools.verdicts import used_in
 
 SITE = ROOT / HTML
@@ -98,8 +99,8 @@ const examples = () => {
 
 def pages():
     """Addresses of the reading pages, less the redirection at the root of the site."""
-    found = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
-    kept = (p for p in found if "_static" not in p and not p.endswith(SUFFIX))
+    names = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
+    kept = (p for p in names if "_static" not in p and not p.endswith(SUFFIX))
     return sorted(p for p in kept if p != "index.html")
 
 
@@ -234,10 +235,10 @@ def serious(page, arguments):
       return run({arguments});
     }}""")
     return [
-        f"axe {found['id']}: {node['target']} {node['html'][:120]}"
-        for found in result["violations"]
-        if found["impact"] in ("serious", "critical")
-        for node in found["nodes"]
+        f"axe {violation['id']}: {node['target']} {node['html'][:120]}"
+        for violation in result["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
     ]
 
 
@@ -357,6 +358,12 @@ def test_policy_refuses_what_the_page_did_not_bring(site, browser):
     )
     assert page.evaluate("window.x") is None
     page.close()
+
+
+def with_policy(html):
+    tree = parsed(html)
+    set_policy(tree, "a page")
+    return str(tree)
 
 
 def test_policy_names_inline_scripts_and_nothing_is_a_handler():
@@ -509,7 +516,7 @@ def test_figures_are_legible_on_their_page(site, browser, scheme):
     context = browser.new_context(color_scheme=scheme)
     page = context.new_page()
     page.goto(site + CHAPTER, wait_until="networkidle")
-    found = page.evaluate(
+    contrasts = page.evaluate(
         "() => {"
         + CONTRAST
         + """
@@ -530,8 +537,8 @@ def test_figures_are_legible_on_their_page(site, browser, scheme):
         return worst;
       }"""
     )
-    assert found["text"] >= 4.5
-    assert found["mark"] >= 3
+    assert contrasts["text"] >= 4.5
+    assert contrasts["mark"] >= 3
     ink, body = page.evaluate(
         "[getComputedStyle(document.querySelector('.book-figure svg')).color,"
         " getComputedStyle(document.body).color]"

@@ -77,14 +77,14 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
 
     os.environ[claims.SEED_OFFSET] = str(offset)
     os.chdir(path.parent)
-    verify, found = claims.verify, []
+    verify, outcomes_of_page = claims.verify, []
 
     def record(*args: Any, **kwargs: Any) -> claims.Verdict:
         try:
             verdict = verify(*args, **kwargs)
         except claims.ClaimFailed as failure:
             verdict = failure.verdict
-        found.append(
+        outcomes_of_page.append(
             {
                 "page": page_name(path),
                 "id": verdict.anchor,
@@ -109,7 +109,7 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
         ) from error
     finally:
         claims.verify = verify
-    return found
+    return outcomes_of_page
 
 
 def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -158,19 +158,19 @@ def finished(journal: Path, current: dict[str, str]) -> dict[tuple[str, int], An
     runs = {}
     for line in journal.read_text("utf-8").splitlines() if journal.exists() else []:
         try:
-            page, offset, made_from, found = json.loads(line)
+            page, offset, made_from, outcome = json.loads(line)
         except ValueError:
             continue
         if current.get(page) == made_from:
-            runs[page, offset] = found
+            runs[page, offset] = outcome
     return runs
 
 
 def made_from(path: Path, root: Path) -> str:
     """Digest of all that the claims of a page depend on, which its prose is not."""
-    found = digests(path, root)
-    del found[path.relative_to(root).as_posix()]
-    return hashlib.sha256(repr(found).encode()).hexdigest()
+    sources = digests(path, root)
+    del sources[path.relative_to(root).as_posix()]
+    return hashlib.sha256(repr(sources).encode()).hexdigest()
 
 
 def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:

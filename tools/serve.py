@@ -27,7 +27,8 @@ import tornado.web
 
 from tools.command import ROOT, PipelineError, exclusive, run_main
 from tools.digests import stale
-from tools.head import NOT_FOUND, base_path, public_address
+from tools.launch import base_path, public_address
+from tools.site.head import NOT_FOUND
 from tools.texts import texts
 
 HTML = Path("_build/html")

@@ -40,9 +40,9 @@ def program(*names, package):
     places = "/usr/lib/*/webkit2gtk-4.*"
     for name in names:
         inside = (p / name for p in Path("/").glob(places.lstrip("/")))
-        found = shutil.which(name) or next((str(p) for p in inside if p.exists()), None)
-        if found:
-            return found
+        path = shutil.which(name) or next((str(p) for p in inside if p.exists()), None)
+        if path:
+            return path
     raise Missing(f"{names[0]} is not installed; Debian has it in {package}")
 
 
@@ -65,11 +65,11 @@ class Engine:
     def wait(self, script, *values):
         """The value of a script, once it is true."""
         end = time.monotonic() + LIMIT
-        while not (found := self.run(script, *values)):
+        while not (value := self.run(script, *values)):
             if time.monotonic() > end:
                 raise AssertionError(f"never true: {script}\n{self.complaints()}")
             time.sleep(0.1)
-        return found
+        return value
 
     def press(self, *keys):
         self.act(strokes(keys))
@@ -79,9 +79,9 @@ class Engine:
 
     def foreign(self, host):
         """Addresses that the page has asked for elsewhere."""
-        found = "performance.getEntriesByType('resource').map((each) => each.name)"
+        asked = "performance.getEntriesByType('resource').map((each) => each.name)"
         return [
-            n for n in self.run(f"return {found}") if not n.startswith((host, "data:"))
+            n for n in self.run(f"return {asked}") if not n.startswith((host, "data:"))
         ]
 
 
@@ -203,10 +203,10 @@ class WebKit(Engine):
             f"(async (values) => {{ {script} }})(arguments[0])"
             ".then((v) => done([v ?? null]), (e) => done(String(e)));"
         )
-        found = self.ask("POST", "/execute/async", script=whole, args=[list(values)])
-        if isinstance(found, str):
-            raise AssertionError(found)
-        return found[0]
+        answer = self.ask("POST", "/execute/async", script=whole, args=[list(values)])
+        if isinstance(answer, str):
+            raise AssertionError(answer)
+        return answer[0]
 
     def act(self, actions):
         self.ask("POST", "/actions", actions=actions)
