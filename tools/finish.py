@@ -13,23 +13,26 @@ from tools.head import NOT_FOUND
 SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>\s*", re.S)
 # What lib.figures stores in place of a drawing, for notebooks that are not trusted.
 STILL = re.compile(r'<template><img [^>]*src="data:image/png;[^>]*></template>')
+POLICY = 'http-equiv="Content-Security-Policy"'  # every finished page has one
 # An address within the site, as from its root.
 WITHIN = re.compile(
     r'\b(href|src|action|data-content_root)="(?!#|/|[a-z][a-z+.-]*:)([^"]*)"'
 )
 
 
-def finish(folder: Path, base: str = "/") -> None:
-    """Finish every page of a built site, and drop the assets none of them needs.
+def finish(folder: Path, base: str = "/") -> set[Path]:
+    """Finish the new pages of a built site, and drop the assets none of them needs.
 
-    ``base`` is the path under which the site will be served.
+    ``base`` is the path under which the site will be served. The pages of an earlier
+    build have a policy already; those that had none are returned.
     """
-    pages = [p for p in sorted(folder.rglob("*.html")) if "_static" not in p.parts]
+    every = [p for p in sorted(folder.rglob("*.html")) if "_static" not in p.parts]
+    pages = {p for p in every if POLICY not in p.read_text("utf-8")}
     for path in pages:
         html = with_one_style_sheet(path.read_text("utf-8"), path, folder)
         path.write_text(finished(html), "utf-8")
     not_found = folder / f"{NOT_FOUND}.html"
-    if not_found.exists():
+    if not_found in pages:
         html = with_absolute_paths(not_found.read_text("utf-8"), base)
         not_found.write_text(html, "utf-8")
     static = folder / "_static"
@@ -37,6 +40,7 @@ def finish(folder: Path, base: str = "/") -> None:
         for path in static.glob(pattern):
             if path.is_file():
                 path.unlink()
+    return pages
 
 
 def finished(html: str) -> str:
@@ -133,7 +137,7 @@ def with_policy(html: str, *more: str) -> str:
         " img-src 'self' data:; style-src 'self' 'unsafe-inline';"
         f" script-src 'self' {' '.join(hashes)}" + "".join(f"; {each}" for each in more)
     )
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
+    meta = f'<meta {POLICY} content="{policy}" />'
     return re.sub(r"<head>", f"<head>\n    {meta}", html, count=1)
 
 

@@ -19,6 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 from benchmarks._timing import duration
 from benchmarks.harness import error_text
 from tools.command import ROOT
+from tools.incremental import READS_VERDICTS
 from tools.notebooks import FACTS
 from tools.reseed import RESULTS as RESEED
 from tools.verdicts import Row, collect, used_in
@@ -33,6 +34,7 @@ class Page(SphinxDirective):
     @property
     def rows(self) -> list[Row]:
         rows: list[Row] = self.env.limit_rows
+        self.env.metadata[self.env.docname][READS_VERDICTS] = ""
         return rows
 
     def read(self, path: Any) -> Any:

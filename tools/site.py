@@ -23,6 +23,7 @@ from tools import (
 from tools.command import ROOT
 from tools.finish import finish
 from tools.texts import texts
+from tools.verdicts import page_name
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts", "input/tex/extensions", "a11y", "sre")
@@ -38,10 +39,11 @@ def mathjax_folder() -> Path:
     return Path(spec.origin).parent / "static" / "mathjax"
 
 
-def copy_mathjax(app: Any, error: Exception | None) -> None:
-    if error is not None or app.builder.format != "html":
-        return
+def copy_mathjax(app: Any) -> None:
+    """Before pages are written, which then name the version of the script."""
     target = Path(app.outdir) / "_static" / "mathjax"
+    if app.builder.format != "html" or target.exists():
+        return
     for name in MATHJAX:
         source = mathjax_folder() / name
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -75,8 +77,9 @@ def read_address(app: Any) -> None:
 def finish_pages(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         folder, address = Path(app.outdir), app.env.limit_address
-        finish(folder, head.base_path(address))
-        live_page.write_live_pages(folder, texts(), ROOT, launch.repository())
+        new = finish(folder, head.base_path(address))
+        pages = [p for p in texts() if folder / f"{page_name(p)}.html" in new]
+        live_page.write_live_pages(folder, pages, ROOT, launch.repository())
         wheel.build(folder)
         publish(folder, app.env.found_docs, address)
 
@@ -93,7 +96,7 @@ def publish(folder: Path, found: Iterable[str], address: str | None) -> None:
 def setup(app: Any) -> dict[str, bool]:
     app.config.mathjax_path = "mathjax/tex-chtml.js"
     app.connect("config-inited", configure)
-    app.connect("build-finished", copy_mathjax)
+    app.connect("builder-inited", copy_mathjax)
     # After the theme, which writes the colors of the code when the build is finished.
     app.connect("build-finished", finish_pages, priority=900)
     app.connect("builder-inited", read_address)
