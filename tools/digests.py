@@ -35,7 +35,7 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
     """
     cells = [c for c in read_text(path).cells if c.cell_type == "code"]
     code = [cell.source for cell in cells if cell.id != SETUP]
-    pending = _imports("\n".join(code), root)
+    pending = imports("\n".join(code), root)
     found: dict[str, str] = {}
     while pending:
         file = pending.pop()
@@ -47,7 +47,7 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
             found[name] = sha(repr(meaning(tree)).encode())
             # What its code reads lies beside it.
             pending += [p for p in file.parent.iterdir() if p.suffix in READ]
-            pending += _imports(tree, root)
+            pending += imports(tree, root)
         else:
             found[name] = sha(file.read_bytes())
     found[path.relative_to(root).as_posix()] = sha(path.read_bytes())
@@ -85,7 +85,7 @@ def versions(root: Path = ROOT) -> list[tuple[str, str]]:
     return sorted(pin for pin in pins if pin[0].lower() in needed)
 
 
-def _imports(source: str | ast.AST, root: Path) -> list[Path]:
+def imports(source: str | ast.AST, root: Path) -> list[Path]:
     """Files of ``lib`` that a piece of Python imports, and of the packages around."""
     names = {"lib"}
     tree = ast.parse(source) if isinstance(source, str) else source
