@@ -56,8 +56,7 @@ def recipes(text=TEXT):
 
 def clone(folder):
     """The last commit with the changes of the working tree, and this environment."""
-    git = ["git", "-c", "advice.detachedHead=false"]
-    subprocess.run([*git, "clone", "--quiet", ROOT, folder], check=True)
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
     base, files = changed(ROOT)
     for name in files if base == "HEAD" else []:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -68,10 +67,14 @@ def clone(folder):
     for name in (".venv", ".venv-grading"):
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
+    commit(folder)
+    return folder
+
+
+def commit(folder):
     who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     for words in (["add", "-A"], [*who, "commit", "-qm", "as it is", "--allow-empty"]):
-        subprocess.run([*git, *words], cwd=folder, check=True)
-    return folder
+        subprocess.run(["git", *words], cwd=folder, check=True)
 
 
 def environment(folder):
@@ -163,3 +166,4 @@ def test_recipe_works_as_it_is_written(title, project):
     """In the order of the page: later recipes add to the chapter of the first."""
     for step in recipes()[title]:
         follow(step, project)
+    commit(project)
