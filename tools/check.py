@@ -198,7 +198,7 @@ def same(old: str, new: str) -> bool:
 def importers(path: Path, root: Path) -> list[Path]:
     """Files of ``lib`` that import one, at any remove, as from the root."""
     direct = {
-        file: set(imports(ast.parse(file.read_bytes()), root))
+        file: set(imports(file.read_bytes(), root))
         for file in (root / "lib").rglob("*.py")
     }
     found, pending = {path}, [path]

@@ -33,7 +33,7 @@ from tools import environment
 from tools.command import ROOT, PipelineError, run_main
 from tools.finish import with_policy
 from tools.live_page import SUFFIX, offered
-from tools.serve import build
+from tools.serve import LITE, build
 from tools.texts import texts
 from tools.wheel import build as build_wheel
 
@@ -50,7 +50,6 @@ BOOK = "attention-in-the-limit"
 LOADED = (BOOK, "ipython", "comm", "jedi")
 ENVIRONMENT, BUILDER = ".venv-lite", "tools/lite.lock"
 WHEELS = ROOT / "tools" / "lite-wheels.lock"
-LITE = "lite"
 MARKERS = {
     "sys_platform": "emscripten", "platform_system": "Emscripten", "os_name": "posix",
     "python_version": "3.14", "python_full_version": "3.14.2", "extra": "",

@@ -30,6 +30,7 @@ from tools.texts import texts
 
 HTML = Path("_build/html")
 STAMP = Path("_build/built-from")
+LITE = "lite"  # folder of Python in the browser, in the site
 # What a build makes; a course, a printed book and other things lie beside it.
 MADE = (HTML, Path("_build/.doctrees"), Path("_build/jupyter_execute"))
 # What the site is made from: a change of any of these means a new build.
@@ -85,7 +86,8 @@ def build(root: Path = ROOT) -> Path:
         print("site: already built")
     else:
         with exclusive(root, "build of the site"):
-            _build(root, edited(before, digest))
+            added = (root / HTML / LITE).exists()  # to each page, by tools.lite
+            _build(root, None if added else edited(before, digest))
             stamp.write_text(digest)
     return root / HTML
 
