@@ -204,7 +204,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--build-only", action="store_true")
     options = parser.parse_args()
-    folder = build()
+    try:
+        folder = build()
+    except KeyboardInterrupt:
+        raise PipelineError("interrupted; the site is then built anew") from None
     if not options.build_only:
         asyncio.run(serve(folder, options.port))
 
