@@ -150,7 +150,19 @@ def chapter(number):
     return path.relative_to(ROOT).as_posix()
 
 
+CLAIM = """
+Equal scores have equal weights.
+
+```{code-cell} ipython3
+verify(
+    "four equal scores have equal weights",
+    measured=attention.softmax(np.zeros(4)), expected=0.25, tolerance=1e-14,
+    statement="prop-drift",
+)
+```
+"""
 EDITS = {
+    "claim": [("chapters/reference/more-checks-2.md", r"\Z", CLAIM)],
     "prose": [(chapter(2), r"^## ", "A wobbegong passes by.\n\n## ")],
     "docstring": [("lib/attention.py", "Softmax of the last axis", "Softmax, by rows")],
     "statement": [
