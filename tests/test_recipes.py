@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from waits import until
+from waits import LIMIT, until
 
 from tools.check import changed
 from tools.command import ROOT
@@ -116,11 +116,11 @@ def interrupt(step, folder):
     )  # fmt: skip
     journal = folder / JOURNAL
     begun = until(
-        lambda: journal.exists() and "\n" in journal.read_text(),
+        lambda: journal.exists() and journal.read_text().strip(),
         stopped=lambda: process.poll() is not None,
     )
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait() != 0 and begun
+    assert process.wait(LIMIT) != 0 and begun
 
 
 def test_contributing_has_its_recipes():
