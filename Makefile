@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval,--nbval-lax)
 
 .DEFAULT_GOAL := help
-.PHONY: help environment grader serve site pdf test units lint notebooks check-notebooks \
+.PHONY: help environment grader serve site pdf check test units lint notebooks check-notebooks \
   check-coursework import lab ways live bench reseed coursework grade bench-coursework lock \
   browsers weekly
 
@@ -40,6 +40,9 @@ site: environment  ## build the site from stored outputs into _build/html
 
 pdf: environment site  ## print the whole book into _build/attention-in-the-limit.pdf
 	@$(BIN)/python -m tools.pdf
+
+check: environment  ## check PAGE=3: notebook, packages, browser; alone: what you changed
+	@$(BIN)/python -m tools.check $(PAGE) --compare=$(NBVAL)
 
 test: lint units check-notebooks check-coursework  ## everything a change must pass
 

@@ -5,11 +5,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from waits import LIMIT, until
 
 from tools import lab
 from tools.command import ROOT, PipelineError
@@ -172,13 +172,10 @@ def test_lab_opens_the_chapter_asked_for(edit, tmp_path):
             os.kill(server["pid"], 15)
         else:
             started.terminate()
-        started.wait(60)
+        started.wait(LIMIT)
 
 
 def wait(condition, process, log):
-    for _ in range(1200):
-        if value := condition():
-            return value
-        assert process.poll() is None, log.read_text()
-        time.sleep(0.1)
-    return pytest.fail(log.read_text())
+    found = until(condition, lambda: process.poll() is not None)
+    assert found, log.read_text()
+    return found

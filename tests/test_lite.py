@@ -173,11 +173,11 @@ def test_kernel_in_the_browser_runs_the_package_and_asks_no_other_host(
     twin.get_by_role("button", name=f"Python in the browser ({size} MB)").click()
     twin.wait_for_url("**/lite/**")
     code = twin.locator(".jp-CodeCell").first
-    code.locator(".cm-content").click(timeout=120_000)
+    code.locator(".cm-content").click()
     twin.keyboard.press("Control+a")
     twin.keyboard.type("import sys, lib; print(6 * 7, sys.platform, lib.__name__)")
     twin.keyboard.press("Shift+Enter")
-    code.get_by_text("42 emscripten lib").wait_for(timeout=240_000)
+    code.get_by_text("42 emscripten lib").wait_for()
     # A package that is not there is refused here, and asked for nowhere else.
     code.locator(".cm-content").click()
     twin.keyboard.press("Control+a")
@@ -185,7 +185,7 @@ def test_kernel_in_the_browser_runs_the_package_and_asks_no_other_host(
     twin.keyboard.press("Shift+Enter")
     code.get_by_text("Can't find a pure Python 3 wheel").or_(
         code.get_by_text("ValueError")
-    ).first.wait_for(timeout=120_000)
+    ).first.wait_for()
     assert foreign == []
     loaded = sum(n for url, n in bytes_of.items() if "/lite/" in url) / 1e6
     assert 0.7 * size < loaded < 1.3 * size, (loaded, size)

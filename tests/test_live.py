@@ -18,6 +18,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from test_site import AXE, SIZES, axe_violations, low_contrast, opened
+from waits import LIMIT, MILLISECONDS
 
 from tools import live, serve
 from tools.command import ROOT, PipelineError
@@ -72,7 +73,7 @@ def started(home, port=None):
         yield server, address.split()[-1]
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(LIMIT)
         log.close()
 
 
@@ -93,10 +94,10 @@ def page(browser, address):
     assert seen == []
 
 
-def says(page, words, seconds=60):
+def says(page, words):
     """What the page says, once it has these words."""
     line = page.locator(".live-says", has_text=words)
-    line.wait_for(timeout=1000 * seconds)
+    line.wait_for(timeout=MILLISECONDS)
     return line.inner_text()
 
 
@@ -201,7 +202,7 @@ def test_stop_and_restart(page):
     stop = page.get_by_role("button", name="Stop")
     assert stop.is_disabled()
     write(page, 1, "print('on')\nwhile True: pass")
-    cell(page, 1).get_by_text("on", exact=True).wait_for(timeout=60_000)
+    cell(page, 1).get_by_text("on", exact=True).wait_for()
     page.get_by_role("button", name="Run cell 2", exact=True).click()
     says(page, "Wait for the cell that is running")
     stop.click()
@@ -413,7 +414,7 @@ def run_all(page, place):
     page.goto(place)
     says(page, "Connected")
     page.get_by_role("button", name="Run all").click()
-    said = says(page, re.compile("has run|Stopped|lost|died"), seconds=540)
+    said = says(page, re.compile("has run|Stopped|lost|died"))
     assert page.locator(".traceback").all_inner_texts() == [], said
     assert "has run" in said
     return said
@@ -608,13 +609,13 @@ def test_kernel_that_cannot_live_is_one_sentence(browser, tmp_path):
         page.goto(address)
         says(page, "Connected")
         write(page, 1, "1")
-        said = says(page, re.compile("died|could not|lost"), seconds=180)
+        said = says(page, re.compile("died|could not|lost"))
         assert said.count(". ") <= 3 and "'" not in code_of(page, 1)
         # What kills it is gone: the next cell gets a kernel that lives.
         (startup / "00.py").unlink()
         for _ in range(20):
             page.get_by_role("button", name="Run cell 1", exact=True).click()
-            said = says(page, re.compile("has run|died|could not|lost"), seconds=180)
+            said = says(page, re.compile("has run|died|could not|lost"))
             if "has run" in said:
                 break
         assert said.startswith("Cell 1 has run")
@@ -685,7 +686,7 @@ def test_server_leaves_nothing_behind(browser, tmp_path):
             assert [p.name for p in temporary.rglob("mine.txt")] == ["mine.txt"]
             page.close()
             server.send_signal(signal.SIGINT)
-            server.wait(30)
+            server.wait(LIMIT)
     assert list(temporary.iterdir()) == []
     # Nor did it write into the home that Jupyter takes for such files.
     assert not (tmp_path / "runtime").exists()

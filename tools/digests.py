@@ -36,7 +36,7 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
     """
     cells = [c for c in read_text(path).cells if c.cell_type == "code"]
     code = [cell.source for cell in cells if cell.id != SETUP]
-    pending = _files(_imported(ast.parse("\n".join(code))), root)
+    pending = imports("\n".join(code), root)
     found: dict[str, str] = {}
     while pending:
         file = pending.pop()
@@ -44,10 +44,10 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
         if name in found:
             continue
         if file.suffix == ".py":
-            found[name], imported = _module(file.read_bytes())
+            found[name], names = _understood(file.read_bytes())
             # What its code reads lies beside it.
             pending += [p for p in file.parent.iterdir() if p.suffix in READ]
-            pending += _files(imported, root)
+            pending += _files(names, root)
         else:
             found[name] = sha(file.read_bytes())
     found[path.relative_to(root).as_posix()] = sha(path.read_bytes())
@@ -86,13 +86,18 @@ def versions(root: Path = ROOT) -> list[tuple[str, str]]:
 
 
 @cache
-def _module(content: bytes) -> tuple[str, frozenset[str]]:
-    """Digest of what a module means, and the names that it imports."""
-    tree = ast.parse(content)
-    return sha(repr(meaning(tree)).encode()), _imported(tree)
+def _understood(module: bytes) -> tuple[str, frozenset[str]]:
+    """Digest of the meaning of a module, and the names that it imports."""
+    tree = ast.parse(module)
+    return sha(repr(meaning(tree)).encode()), _names(tree)
 
 
-def _imported(tree: ast.AST) -> frozenset[str]:
+def imports(source: str | bytes, root: Path = ROOT) -> list[Path]:
+    """Files of ``lib`` that a piece of Python imports, and of the packages around."""
+    return _files(_names(ast.parse(source)), root)
+
+
+def _names(tree: ast.AST) -> frozenset[str]:
     names = {"lib"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -105,7 +110,6 @@ def _imported(tree: ast.AST) -> frozenset[str]:
 
 
 def _files(names: frozenset[str], root: Path) -> list[Path]:
-    """Files of ``lib`` that have these names, and of the packages around."""
     files = set()
     for parts in (name.split(".") for name in names):
         for end in range(1, len(parts) + 1 if parts[0] == "lib" else 0):

@@ -31,7 +31,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tools import environment
 from tools.command import ROOT, PipelineError, run_main
-from tools.serve import build
+from tools.serve import LITE, build
 from tools.site.finish import set_policy
 from tools.site.live_page import SUFFIX, offered
 from tools.site.markup import one, parsed
@@ -51,7 +51,6 @@ BOOK = "attention-in-the-limit"
 LOADED = (BOOK, "ipython", "comm", "jedi")
 ENVIRONMENT, BUILDER = ".venv-lite", "tools/lite.lock"
 WHEELS = ROOT / "tools" / "lite-wheels.lock"
-LITE = "lite"
 MARKERS = {
     "sys_platform": "emscripten", "platform_system": "Emscripten", "os_name": "posix",
     "python_version": "3.14", "python_full_version": "3.14.2", "extra": "",

@@ -15,10 +15,12 @@ import hashlib
 import io
 import json
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stdout
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,11 @@ def made_from(path: Path, root: Path) -> str:
     return hashlib.sha256(repr(sources).encode()).hexdigest()
 
 
+def _deaf() -> None:
+    """What interrupts the command is answered by the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
     """Outcomes of all pages under all offsets; what the journal has is not run."""
     from tqdm import tqdm
@@ -186,7 +193,7 @@ def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
         print(f"reseed: {len(wanted) - len(todo)} of {len(wanted)} runs were kept")
     # One process a task: nothing that a run leaves behind reaches the next one.
     with (
-        ProcessPoolExecutor(max_tasks_per_child=1) as pool,
+        ProcessPoolExecutor(max_tasks_per_child=1, initializer=_deaf) as pool,
         journal.open("a", encoding="utf-8") as file,
     ):
         file.write("\n")  # after a line that was cut
@@ -199,14 +206,18 @@ def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
                     continue
                 if error := task.exception():
                     failure = failure or error
-                    pool.shutdown(wait=False, cancel_futures=True)
+                    for each in tasks:
+                        each.cancel()
                     continue
                 kept[path.stem, offset] = task.result()
                 row = [path.stem, offset, current[path.stem], task.result()]
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 file.flush()
         except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # A pool that is shut down starts no process for what it has queued, and
+            # waits for it for ever; one whose processes are gone is at its end.
+            for child in active_children():
+                child.kill()
             raise
     if failure:
         raise failure

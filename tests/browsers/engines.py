@@ -13,15 +13,14 @@ import json
 import re
 import shutil
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
 import websocket
+from waits import LIMIT, until
 
-LIMIT = 120  # seconds, for whatever should happen at all
 KEYS = {
     "ArrowRight": "\ue014",
     "Control": "\ue009",
@@ -64,12 +63,9 @@ class Engine:
 
     def wait(self, script, *values):
         """The value of a script, once it is true."""
-        end = time.monotonic() + LIMIT
-        while not (value := self.run(script, *values)):
-            if time.monotonic() > end:
-                raise AssertionError(f"never true: {script}\n{self.complaints()}")
-            time.sleep(0.1)
-        return value
+        found = until(lambda: self.run(script, *values))
+        assert found, f"never true: {script}\n{self.complaints()}"
+        return found
 
     def press(self, *keys):
         self.act(strokes(keys))
@@ -169,7 +165,7 @@ def firefox(folder):
         yield Firefox(address[1])
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
 
 
 class WebKit(Engine):
@@ -227,6 +223,15 @@ class WebKit(Engine):
         return base64.b64decode(self.ask("GET", "/screenshot"))
 
 
+def answers(address):
+    """Whether a server is there yet."""
+    try:
+        urllib.request.urlopen(address).close()
+    except urllib.error.URLError:
+        return False
+    return True
+
+
 @contextmanager
 def display():
     """The number of a display of our own, which the program chooses."""
@@ -239,7 +244,7 @@ def display():
         yield f":{int(process.stdout.readline())}"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
 
 
 @contextmanager
@@ -257,15 +262,10 @@ def webkit(folder, port, environment):
         )
         try:
             address = f"http://127.0.0.1:{port}"
-            for _ in range(10 * LIMIT):
-                try:
-                    urllib.request.urlopen(f"{address}/status").close()
-                    break
-                except urllib.error.URLError:
-                    time.sleep(0.1)
+            until(lambda: answers(f"{address}/status"))
             engine = WebKit(address, log)
             yield engine
             engine.ask("DELETE", "")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(LIMIT)

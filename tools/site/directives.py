@@ -15,6 +15,7 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 from tools.command import ROOT
+from tools.site.incremental import READS_VERDICTS
 from tools.verdicts import Row
 
 
@@ -24,6 +25,7 @@ class Page(SphinxDirective):
     @property
     def rows(self) -> list[Row]:
         rows: list[Row] = self.env.limit_rows
+        self.env.metadata[self.env.docname][READS_VERDICTS] = ""
         return rows
 
     def read(self, path: Any) -> Any:

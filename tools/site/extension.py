@@ -13,6 +13,7 @@ from tools.site import head, live_page, outputs, records, running, scoreboard
 from tools.site.finish import finish
 from tools.site.plain import notebook as plain
 from tools.texts import texts
+from tools.verdicts import page_name
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts", "input/tex/extensions", "a11y", "sre")
@@ -28,10 +29,11 @@ def mathjax_folder() -> Path:
     return Path(spec.origin).parent / "static" / "mathjax"
 
 
-def copy_mathjax(app: Any, error: Exception | None) -> None:
-    if error is not None or app.builder.format != "html":
-        return
+def copy_mathjax(app: Any) -> None:
+    """Before pages are written, which then name the version of the script."""
     target = Path(app.outdir) / "_static" / "mathjax"
+    if app.builder.format != "html" or target.exists():
+        return
     for name in MATHJAX:
         source = mathjax_folder() / name
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -61,15 +63,16 @@ def configure(app: Any, config: Any) -> None:
 def finish_pages(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         folder = Path(app.outdir)
-        finish(folder, launch.base_path(app.env.limit_address))
-        live_page.write_live_pages(folder, texts(), ROOT, launch.repository())
+        new = finish(folder, launch.base_path(app.env.limit_address))
+        pages = [p for p in texts() if folder / f"{page_name(p)}.html" in new]
+        live_page.write_live_pages(folder, pages, ROOT, launch.repository())
         wheel.build(folder)
 
 
 def setup(app: Any) -> dict[str, bool]:
     app.config.mathjax_path = "mathjax/tex-chtml.js"
     app.connect("config-inited", configure)
-    app.connect("build-finished", copy_mathjax)
+    app.connect("builder-inited", copy_mathjax)
     # After the theme, which writes the colors of the code when the build is finished.
     app.connect("build-finished", finish_pages, priority=900)
     # After the theme, whose own buttons come with priority 501.

@@ -21,6 +21,7 @@ from tools.site.markup import one, parsed, some
 
 # Attributes with the address of another file, and that of the root of the site.
 ADDRESSES = ("href", "src", "action", "data-content_root")
+POLICY = "Content-Security-Policy"  # every finished page has one
 AUTO = 'localStorage.getItem("theme") || "auto"'
 # The theme of the system before the first paint; the theme's own script decides only
 # when the page is there.
@@ -30,16 +31,20 @@ SYSTEM = (
 )
 
 
-def finish(folder: Path, base: str = "/") -> None:
-    """Finish every page of a built site, and drop the assets none of them needs.
+def finish(folder: Path, base: str = "/") -> set[Path]:
+    """Finish the new pages of a built site, and drop the assets none of them needs.
 
-    ``base`` is the path under which the site will be served.
+    ``base`` is the path under which the site will be served. The pages of an earlier
+    build have a policy already; those that had none are returned.
     """
+    new = set()
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder).as_posix()
-        if "_static" in path.parts:
+        html = path.read_text("utf-8")
+        if "_static" in path.parts or f'http-equiv="{POLICY}"' in html:
             continue
-        tree = parsed(path.read_text("utf-8"))
+        new.add(path)
+        tree = parsed(html)
         if name != f"{ROOT_PAGE}.html":  # which has no theme
             one_style_sheet(tree, path, folder)
             finish_page(tree, name)
@@ -52,6 +57,7 @@ def finish(folder: Path, base: str = "/") -> None:
         for path in static.glob(pattern):
             if path.is_file():
                 path.unlink()
+    return new
 
 
 def finish_page(tree: BeautifulSoup, name: str) -> None:
@@ -167,7 +173,7 @@ def set_policy(
         f" script-src {' '.join([scripts, *hashes])}"
         + "".join(f"; {each}" for each in more)
     )
-    meta = {"http-equiv": "Content-Security-Policy", "content": policy}
+    meta = {"http-equiv": POLICY, "content": policy}
     one(tree, name, "a head", "head").insert(0, tree.new_tag("meta", attrs=meta))
 
 
