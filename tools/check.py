@@ -51,13 +51,14 @@ TESTED_BY = {
     "chapters/reference/notation.md": ("notation",),
     "chapters/reference/reseed.json": ("reseed", "scoreboard"),
     "conftest.py": ("alone",),
-    "figures/site/live.mjs": ("live",),
-    "figures/site/*": ("site",),
     "lib/figures/*": ("figures",),
     "pyproject.toml": ("project",),
     "requirements.*": ("project",),
     "tools/environment.py": ("project",),
-    "tools/templates/*": ("site", "head"),
+    "tools/kernels/*": ("kernels",),
+    "tools/site/*": ("site",),
+    "tools/site/static/live*": ("live",),
+    "tools/site/templates/*": ("site", "head"),
 }
 
 
@@ -219,10 +220,10 @@ def pipeline_tests(file: str, root: Path) -> set[str]:
         name for glob, own in TESTED_BY.items() if fnmatch(file, glob) for name in own
     }
     found = {root / "tests" / f"test_{name}.py" for name in names}
-    if re.match(r"tools/[^/]+\.py$", file):
+    if file.startswith("tools/") and file.endswith(".py"):
+        package, _, module = ".".join(Path(file).with_suffix("").parts).rpartition(".")
         pattern = re.compile(
-            rf"^from tools\.{Path(file).stem} import"
-            rf"|^from tools import .*\b{Path(file).stem}\b",
+            rf"^from {package}\.{module} import|^from {package} import .*\b{module}\b",
             re.M,
         )
         every = (root / "tests").glob("test_*.py")

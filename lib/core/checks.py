@@ -124,7 +124,8 @@ def require_matrix(name: str, array: Array) -> Array:
 
 def _number(value: object) -> float:
     """A real number as a float, NaN for anything else."""
-    return float(value) if isinstance(value, Real) else np.nan
+    # Not float(value): arrays that record what is done with them have numbers as well.
+    return np.asarray(value, np.float64).item() if isinstance(value, Real) else np.nan
 
 
 def require_positive(name: str, value: float) -> float:
@@ -160,7 +161,8 @@ def require_count(
         raise ValueError(
             f"{name} must be an integer from {least} to {most}, got {value!r}"
         )
-    return int(value)
+    count: int = np.asarray(value).item()  # as in _number
+    return count
 
 
 def require_flag(name: str, value: bool) -> bool:

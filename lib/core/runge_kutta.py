@@ -14,8 +14,12 @@ _COLLATZ = 0.6
 _QUIET = 1e-9  # stages that differ by less say nothing about the step
 
 
+def _unchanged(x: Array) -> Array:
+    return x
+
+
 def runge_kutta(
-    slope: Field, h: float, check: StepCheck, retract: Field = np.asarray
+    slope: Field, h: float, check: StepCheck, retract: Field = _unchanged
 ) -> Field:
     """The step of the classical method of order 4, with ``retract`` after each sum."""
 
@@ -45,11 +49,11 @@ class StepCheck:
         bad = (second > _COLLATZ * first) & (second > 0.1 * moving) & (second > _QUIET)
         if bad.any():
             quotient = second[bad] / np.maximum(first[bad], 0.01 * second[bad])
-            self._refuse(4 * float(np.max(quotient)))
+            self._refuse(4 * np.max(quotient))
 
     def speed(self, k1: Array) -> None:
         """Check that no token goes half round in a step, where stages say nothing."""
-        fastest = float(np.abs(k1).max())
+        fastest = np.abs(k1).max()
         turns = fastest * self.horizon / self.steps / (2 * np.pi)
         if turns > 0.5:
             self._refuse(10 * turns)

@@ -57,13 +57,14 @@ def iterate(
     h: float,
     steps: int,
     save_every: int,
-    observe: Callable[[State], Array] = np.asarray,
+    observe: Callable[[State], Array] | None = None,
 ) -> Trajectory:
     """Run a chain, and keep what ``observe`` makes of its state.
 
-    It is kept at 0, every so many steps, and at the end.
-    Times are numbers of steps times h. States between are not stored.
+    It is kept at 0, every so many steps, and at the end; without ``observe`` the state
+    itself is. Times are numbers of steps times h. States between are not stored.
     """
+    observe = observe or np.asarray
     states = [observe(state)]
     for number in range(1, steps + 1):
         state = step(state)

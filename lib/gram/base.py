@@ -77,8 +77,7 @@ class Residual(Layer):
             return np.asarray(ahead)
         if inner.shape[-1] > m:
             inner = triangular(inner)
-        unseen = inner @ bartlett(paths, inner.shape[-1], n - m, rng)
-        return triangular(np.concatenate([ahead, unseen], axis=-1))  # of (…, m, 2m)
+        return with_unseen(ahead, inner, bartlett(paths, inner.shape[-1], n - m, rng))
 
     def _token_step(self, x: Array, rng: np.random.Generator) -> Array:
         """Tokens after the layer; ZW/√n has the law of F G with G normal r × n."""
@@ -93,6 +92,11 @@ class Residual(Layer):
         return self.skip * x + self.branch * times_weights(
             z, self.width, self.width, rng
         )
+
+
+def with_unseen(ahead: Array, inner: Array, factor: Array) -> Array:
+    """Roots after a layer: the part that the tokens see, and a draw of the rest."""
+    return triangular(np.concatenate([ahead, inner @ factor], axis=-1))  # of (…, m, 2m)
 
 
 def normed(rows: Array, size: int) -> Array:

@@ -105,9 +105,13 @@ class _Attention(Residual):
         """A C of each head: scores are C G₁G₂ᵀ Cᵀ with normal k × key_width G₁, G₂."""
         (paths, _, k), mixed = root.shape, []
         for _ in range(self.heads):
-            scores = root @ product(paths, k, k, self.key_width, rng)
-            mixed.append(self._attention(scores @ root.swapaxes(-1, -2)) @ root)
+            draws = product(paths, k, k, self.key_width, rng)
+            mixed.append(self._head_root(root, draws))
         return mixed  # each (paths, m, k)
+
+    def _head_root(self, root: Array, draws: Array) -> Array:
+        """A C, where the scores are C G₁G₂ᵀ Cᵀ with a draw of G₁G₂ᵀ."""
+        return self._attention(root @ draws @ root.swapaxes(-1, -2)) @ root
 
     def _heads_tokens(self, x: Array, rng: np.random.Generator) -> list[Array]:
         """A X of each head, with real query and key weights."""
@@ -486,4 +490,5 @@ def _joined(parts: list[Array], scale: int) -> Array:
 
 
 def _width_temperature(tau0: float, width: int, key_width: int) -> float:
-    return float(tau0 * np.sqrt(float(width) * float(key_width)))
+    temperature: float = (tau0 * np.sqrt(1.0 * width * key_width)).item()
+    return temperature

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -130,15 +131,27 @@ class Limit(ABC):
         return np.zeros(root.shape[:-2])
 
     def _advance(self, root: Array, step: Array, rng: np.random.Generator) -> Array:
-        r"""Roots (paths, m, m) after a step in time, given for each path.
+        """Roots (paths, m, m) after a step in time, given for each path."""
+        return self._moved(root, step, *self._draws(root.shape, step, rng))
+
+    def _draws(
+        self, shape: tuple[int, ...], step: Array, rng: np.random.Generator
+    ) -> tuple[Array, ...]:
+        """What is random in a step: a Bartlett factor of 1/(q·step) degrees."""
+        return (bartlett(shape[0], shape[1], 1 / self._variance(step), rng),)
+
+    def _moved(self, root: Array, step: Array, *draws: Array) -> Array:
+        r"""Roots after a step with given draws.
 
         Linear noise: C R/√k with the Bartlett factor R of k = 1/(q·step) degrees of
         freedom. RRᵀ/k has mean I, covariance (δδ + δδ)/k and third cumulants O(1/k²),
         as it must up to O(step²).
         """
-        variance = np.maximum(self.linear_noise * step, _EXACT)  # (paths,)
-        factor = bartlett(len(root), root.shape[-1], 1 / variance, rng)
-        return np.asarray(root @ (np.sqrt(variance)[:, None, None] * factor))
+        scale = np.sqrt(self._variance(step))[:, None, None]
+        return np.asarray(root @ (scale * draws[-1]))
+
+    def _variance(self, step: Array) -> Array:
+        return np.maximum(self.linear_noise * step, _EXACT)  # (paths,)
 
 
 def vech_covariance(gram: Array, spread: Array) -> Array:
@@ -187,7 +200,8 @@ class LinearSDE(Limit):
     @property
     def linear_noise(self) -> float:
         """q = γ²(2 − γ²)."""
-        return float(self.branch**2 * (2 - self.branch**2))
+        square: float = self.branch**2
+        return square * (2 - square)
 
 
 @dataclass(frozen=True)
@@ -243,18 +257,20 @@ class CovarianceSDE(Limit):
     @property
     def linear_noise(self) -> float:
         """q = γ²(2 − γ²), or 2γ² with an output matrix."""
-        square = self.branch**2
-        return float(2 * square if self.output_matrix else square * (2 - square))
+        square: float = self.branch**2
+        return 2 * square if self.output_matrix else square * (2 - square)
 
     @property
     def _strength(self) -> float:
         """γ²/τ0²."""
-        return float((self.branch / self.tau0) ** 2)
+        strength: float = (self.branch / self.tau0) ** 2
+        return strength
 
     @property
     def _noise_scale(self) -> float:
         """γ²/(τ0√H)."""
-        return float(self.branch**2 / self.tau0 / np.sqrt(self.heads))
+        scale: float = self.branch**2 / self.tau0 / sqrt(self.heads)
+        return scale
 
     def _drift(self, gram: Array) -> Array:
         m = gram.shape[-1]
@@ -277,10 +293,10 @@ class CovarianceSDE(Limit):
 
     def _mixing(self, root: Array, rng: np.random.Generator) -> Array:
         square, _ = _apart(root)
-        return super()._mixing(root, rng) + self._attention_mixing(square, rng)
+        linear = super()._mixing(root, rng)
+        return linear + self._attention_mixing(square, rng.standard_normal(root.shape))
 
-    def _attention_mixing(self, square: Array, rng: np.random.Generator) -> Array:
-        normals = rng.standard_normal(square.shape)
+    def _attention_mixing(self, square: Array, normals: Array) -> Array:
         return np.asarray(self._noise_scale / square.shape[-1] * (normals @ square))
 
     def _rate(self, root: Array) -> Array:
@@ -288,7 +304,13 @@ class CovarianceSDE(Limit):
         w = np.abs(root @ pull).max(axis=(-2, -1))
         return np.asarray(self._strength * (_norm(square) / m**2 + w / m))
 
-    def _advance(self, root: Array, step: Array, rng: np.random.Generator) -> Array:
+    def _draws(
+        self, shape: tuple[int, ...], step: Array, rng: np.random.Generator
+    ) -> tuple[Array, ...]:
+        """Normal matrices for attention, and what linear noise draws."""
+        return rng.standard_normal(shape), *super()._draws(shape, step, rng)
+
+    def _moved(self, root: Array, step: Array, *draws: Array) -> Array:
         r"""Attention by a factor from the left, then linear noise.
 
         The factor is :math:`(I + P + P_2)\sqrt{1 + g}`. P has the variance of the
@@ -300,10 +322,10 @@ class CovarianceSDE(Limit):
         rest = (1 - self.branch**2 / self.heads) / m**2 * _norm(square)
         growth = np.sqrt(1 + step * self._strength * rest)[:, None, None]
         step = step[:, None, None]
-        mixed = root + root @ (np.sqrt(step) * self._attention_mixing(square, rng))
+        mixed = root + root @ (np.sqrt(step) * self._attention_mixing(square, draws[0]))
         v = np.einsum("...ij,...ij->...i", root, root)[..., None]
         mixed += self._strength / (2 * m) * step * v * pull.swapaxes(-1, -2)
-        return super()._advance(growth * mixed, step[:, 0, 0], rng)
+        return super()._moved(growth * mixed, step[:, 0, 0], *draws)
 
 
 @dataclass(frozen=True)

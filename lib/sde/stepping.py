@@ -67,6 +67,11 @@ def run_paths(
     return Trajectory(times[stored], states, stopped)
 
 
+def divided(left: Array, rate: Array) -> Array:
+    """The next step of each path: the time left, or a share of the time 1/rate."""
+    return left / np.maximum(1, left * rate / RESOLUTION)
+
+
 def simulate(
     sde: Limit,
     gram0: npt.ArrayLike,
@@ -130,7 +135,7 @@ def simulate(
         rate = sde._rate(root)
         if not np.isfinite(rate).all():
             raise ValueError(f"gram0 or level is too large for {sde}")
-        step = left / np.maximum(1, left * rate / RESOLUTION)
+        step = divided(left, rate)
         root = sde._advance(root, step, rng)[:, first]
         return root, step, np.asarray((root * root).sum(axis=(-2, -1)) > level)
 

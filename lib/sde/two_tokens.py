@@ -20,7 +20,7 @@ from lib.core.checks import (
     require_within,
 )
 from lib.core.trajectory import Trajectory
-from lib.sde.stepping import RESOLUTION, Move, run_paths
+from lib.sde.stepping import divided, run_paths
 
 _NODES = 32  # of the contour integral: its error is about 4^−32
 _MARGIN = 9.0  # standard deviations of log Δ below its mean that the grid holds
@@ -94,7 +94,8 @@ def simulate_distance(
     for name, value in (("steps", steps), ("paths", paths), ("save_every", save_every)):
         require_count(name, value)
     require_generator("rng", rng)
-    push, linear, noise = _coefficients(branch, tau0, heads)
+    law = coefficients(branch, tau0, heads)
+    linear = law[1]
     if steps < 2 * linear * horizon:
         raise ValueError(
             f"steps must be at least {np.ceil(2 * linear * horizon):.17g} to the"
@@ -102,14 +103,17 @@ def simulate_distance(
             f" got {steps}"
         )
 
-    move = _mover(push, linear, noise, top, rng)
+    def move(logs: Array, left: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+        normals, exponentials = rng.standard_normal(len(logs)), rng.exponential
+        return advance(logs, left, law, top, normals, exponentials(size=len(logs)))
+
     logs = np.full(paths, np.log(start))
     run = run_paths(move, logs, horizon, steps, save_every=save_every, observe=np.exp)
     run.states[0] = start  # without the rounding of its logarithm
     return run
 
 
-def _coefficients(branch: float, tau0: float, heads: int) -> tuple[float, float, float]:
+def coefficients(branch: float, tau0: float, heads: int) -> tuple[float, float, float]:
     """a, q and h of :func:`simulate_distance`."""
     square = require_within("branch", branch, 0, 1) ** 2
     tau = require_within("tau0", tau0, 1e-50, LARGEST)
@@ -118,10 +122,20 @@ def _coefficients(branch: float, tau0: float, heads: int) -> tuple[float, float,
     return push, square * (2 - square), 4 * push * square / heads
 
 
-def _mover(
-    push: float, linear: float, noise: float, top: float, rng: np.random.Generator
-) -> Move:
-    """Steps of log Δ, which stops at ``top``."""
+def advance(
+    logs: Array,
+    left: Array,
+    law: tuple[float, float, float],
+    top: float,
+    normals: Array,
+    exponentials: Array,
+) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """A step of log Δ with given draws, one of either kind a path; it stops at ``top``.
+
+    ``law`` is that of :func:`coefficients`, the result that of
+    :data:`lib.sde.stepping.Move`.
+    """
+    push, linear, noise = law
 
     def variance(logs: Array) -> Array:
         return 2 * linear + noise * np.exp(2 * logs)
@@ -131,19 +145,15 @@ def _mover(
         drift = (push - noise / 2) * np.exp(2 * logs) - linear
         return np.asarray(drift / np.maximum(variance(logs), np.finfo(float).tiny))
 
-    def move(logs: Array, left: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-        rate = variance(logs) + push * np.exp(2 * logs)
-        step = left / np.maximum(1, left * rate / RESOLUTION)
-        # In the time s with ds = variance dt, log Δ has noise 1: a step of Heun's.
-        clock, before = variance(logs) * step, ratio(logs)
-        after = logs + before * clock + np.sqrt(clock) * rng.standard_normal(len(logs))
-        after += (ratio(after) - before) * clock / 2
-        # From a to b below 0, a bridge of variance s gets to 0 with exp(−2ab/s).
-        room = (top - logs) * np.maximum(top - after, 0)
-        hit = rng.exponential(size=len(logs)) * clock >= 2 * room
-        return np.where(hit, top, after), step, hit
-
-    return move
+    step = divided(left, variance(logs) + push * np.exp(2 * logs))
+    # In the time s with ds = variance dt, log Δ has noise 1: a step of Heun's.
+    clock, before = variance(logs) * step, ratio(logs)
+    after = logs + before * clock + np.sqrt(clock) * normals
+    after += (ratio(after) - before) * clock / 2
+    # From a to b below 0, a bridge of variance s gets to 0 with exp(−2ab/s).
+    room = (top - logs) * np.maximum(top - after, 0)
+    hit = exponentials * clock >= 2 * room
+    return np.where(hit, top, after), step, hit
 
 
 def distance_law(

@@ -37,7 +37,7 @@ class GibbsKernel:
         self._z = self.centered / np.sqrt(2.0) / np.sqrt(eps)
         with np.errstate(over="ignore"):
             self._squares = np.einsum("id,id->i", self._z, self._z)  # (n,)
-        largest = float(self._squares.max())
+        largest = self._squares.max()
         # Expanding the square costs one product of matrices and a rounding of 1e-16
         # times the largest square, which this keeps below 1e-11.
         self._expand = x.shape[1] > _FEW and largest < 1e5
@@ -127,4 +127,4 @@ def gibbs_kernel(x: npt.ArrayLike, eps: float) -> Array:
     """
     tokens = require_tokens("x", x)
     kernel = GibbsKernel(tokens, require_positive("eps", eps), store=False)
-    return kernel.entries(slice(0, len(tokens)))
+    return kernel.entries(slice(0, tokens.shape[0]))

@@ -121,7 +121,22 @@ class SelfTransport:
 
     def _average(self, values: Array) -> Array:
         mass = self.weights * self.right
-        return (self._kernel @ (mass[:, None] * values)) / self._received[:, None]
+        return average(self._kernel, mass, self._received, values)
+
+
+def average(
+    kernel: GibbsKernel | Array, mass: Array, received: Array, values: Array
+) -> Array:
+    """Σ_j P_ij values_j with the rows K_ij mass_j of P normalized, (n, k)."""
+    return (kernel @ (mass[:, None] * values)) / received[:, None]
+
+
+def symmetric_update(
+    kernel: GibbsKernel | Array, w: Array, u: Array
+) -> tuple[Array, float, Array]:
+    """K(wu), the error Σ w|u K(wu) − 1| of the scaling u, and the next one."""
+    received = kernel @ (w * u)
+    return received, np.sum(w * np.abs(u * received - 1)), np.sqrt(u / received)
 
 
 def symmetric_scaling(
@@ -131,12 +146,12 @@ def symmetric_scaling(
     u = np.ones_like(w)
     errors: list[float] = []
     while True:
-        received = kernel @ (w * u)
-        errors.append(float(np.sum(w * np.abs(u * received - 1))))
+        received, error, following = symmetric_update(kernel, w, u)
+        errors.append(float(error))
         stalled = len(errors) > _WINDOW and errors[-1] > errors[-1 - _WINDOW] / 2
         if errors[-1] <= tol or stalled or len(errors) > max_iter:
             return u, u, received, len(errors) - 1, errors[-1]
-        u = np.sqrt(u / received)
+        u = following
 
 
 def alternating_scaling(

@@ -122,9 +122,10 @@ def dissipation(
 
 def _checked(x: npt.ArrayLike, beta: float) -> tuple[Array, float]:
     """Unit tokens to the last digit, and a β that forgives the last digit."""
-    if abs(require_number("beta", beta)) > _LARGEST_BETA:
+    number = require_number("beta", beta)
+    if abs(number) > _LARGEST_BETA:
         raise ValueError(f"beta must be at most {_LARGEST_BETA:.0e}, got {beta!r}")
-    return unit(require_unit("x", x)), float(beta)
+    return unit(require_unit("x", x)), number
 
 
 def _mean_exp(log_z: Array, values: Array, beta: float, shifted: bool) -> Array:

@@ -134,9 +134,9 @@ def _head(x: Array, head: Head, beta: float, normalize: bool, causal: bool) -> A
         if head.key is not None:  # <q, W^K x> = <(W^K)ᵀq, x>
             queries = queries @ head.key
         scores = beta * (queries @ part.mT)  # (..., r, n)
-        seen: float | Array = float(n)
+        seen: int | npt.NDArray[np.int64] = n
         if causal:
-            token = np.arange(float(n))
+            token = np.arange(n)
             scores = np.where(token <= token[r, None], scores, -np.inf)
             seen = token[r, None] + 1
         if normalize and not diagonal:

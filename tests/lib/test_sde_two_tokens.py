@@ -12,7 +12,7 @@ from lib.sde import (
     hitting_probability,
     simulate,
     simulate_distance,
-    two_tokens,
+    stepping,
 )
 
 
@@ -154,7 +154,7 @@ def test_a_short_step_has_the_moments_of_the_diffusion(heads):
 
 def test_drift_is_taken_over_the_whole_step(monkeypatch):
     """With coarse steps: those of Euler would miss 5 % of the explosions."""
-    monkeypatch.setattr(two_tokens, "RESOLUTION", 0.3)
+    monkeypatch.setattr(stepping, "RESOLUTION", 0.3)
     branch = np.sqrt(0.05)
     found = simulate_distance(
         2.0, branch, 0.5, 100, 60, paths=20_000, rng=rng(6), save_every=60, level=1e4

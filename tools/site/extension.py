@@ -9,6 +9,7 @@ from typing import Any
 
 from tools import launch, wheel
 from tools.command import ROOT
+from tools.kernels import build as kernels
 from tools.site import head, live_page, outputs, records, running, scoreboard
 from tools.site.finish import finish
 from tools.site.plain import notebook as plain
@@ -67,6 +68,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
         pages = [p for p in texts() if folder / f"{page_name(p)}.html" in new]
         live_page.write_live_pages(folder, pages, ROOT, launch.repository())
         wheel.build(folder)
+        kernels.build(folder)
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -1,0 +1,1 @@
+"""Functions of ``lib`` as small JavaScript modules, for exhibits that compute."""

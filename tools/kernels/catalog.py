@@ -1,0 +1,408 @@
+"""The kernels of the site: which functions of ``lib``, with which inputs.
+
+An adapter below calls ``lib`` with a kernel's inputs and names what it gives. It may
+choose arguments and pick results; what is computed is computed in ``lib``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lib import attention, gram, sde, sinkhorn, sphere
+from lib.core import psd, wishart
+from lib.gram import base
+from lib.sde import stepping, two_tokens
+from lib.sinkhorn import transport
+from tools.kernels.graph import Shape
+
+Values = dict[str, Any]
+Draw = Callable[..., Values]  # inputs of given free sizes, from a generator
+
+ATTENTION = {
+    "lib.sphere.field:_in_blocks": "blocks of rows bound the memory; a row at a time,"
+    " as in a loop, gives the same numbers",
+    "lib.sphere.field:_head": "what is taken off all scores of a row, their maximum or"
+    " |β| which is the same for β ≥ 0, cancels; the maximum serves every β",
+}
+FAR = {
+    "lib.sinkhorn.kernel:GibbsKernel.entries": "what it does to points far apart"
+    " changes nothing for points that are not"
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function of ``lib`` and how it becomes a module of the site."""
+
+    name: str
+    function: str  # what of lib it computes, as module:function
+    call: Callable[..., Mapping[str, Any]]
+    inputs: Mapping[str, Shape]
+    draw: Draw
+    exempt: Mapping[str, str] = field(default_factory=dict)
+    # What is changed in an example to take the branch that an exemption speaks of.
+    turned: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """Its place in the built site."""
+        return f"_static/kernels/{self.name.replace('_', '-')}.mjs"
+
+    @property
+    def letters(self) -> list[str]:
+        """Its free sizes."""
+        sizes = [size for shape in self.inputs.values() for size in shape]
+        return list(dict.fromkeys(size for size in sizes if isinstance(size, str)))
+
+
+def tokens(rng: np.random.Generator, n: int) -> Values:
+    """Tokens on the sphere, and the numbers that go with them."""
+    return {
+        "x": sphere.uniform_tokens(n, 3, rng=rng),
+        "beta": rng.uniform(-4, 4),
+        "dt": rng.uniform(0.01, 0.05),
+        "value": np.eye(3) * rng.choice([-1, 1]),
+    }
+
+
+def tokens_in_the_plane(rng: np.random.Generator, n: int) -> Values:
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    return {
+        **tokens(rng, n),
+        "x": sphere.uniform_tokens(n, 2, rng=rng),
+        "value": turn * rng.uniform(0.5, 1.5),
+    }
+
+
+def sphere_field(x: Any, beta: Any) -> Values:
+    return {"field": sphere.attention_field(x, beta)}
+
+
+def sphere_step(x: Any, beta: Any, dt: Any, value: Any) -> Values:
+    return {"next": sphere.simulate(x, beta, dt, 1, value=value).states[-1]}
+
+
+def sphere_energy(x: Any, beta: Any) -> Values:
+    energy = sphere.interaction_energy(x, beta, shifted=True)
+    rate = sphere.dissipation(x, beta, shifted=True)
+    return {"energy": energy, "rate": rate, "height": 2 * beta * energy}
+
+
+def softmax_weights(query: Any, keys: Any, temperature: Any) -> Values:
+    scores = keys @ query / temperature
+    return {"scores": scores, **_softmax_and_polynomials(scores)}
+
+
+def softmax_expansion(logits: Any, temperature: Any) -> Values:
+    scaled = logits / temperature
+    bounds = {f"bound{k}": attention.remainder_bound(scaled, k) for k in range(4)}
+    return {**_softmax_and_polynomials(scaled), **bounds}
+
+
+def _softmax_and_polynomials(scores: Any) -> Values:
+    orders = {f"order{k}": attention.softmax_expansion(scores, k) for k in range(4)}
+    return {"softmax": attention.softmax(scores), **orders}
+
+
+def scores_of_keys(rng: np.random.Generator, m: int, d: int = 3, n: int = 1) -> Values:
+    """A query, keys, rows of logits, and a temperature that suits them."""
+    return {
+        "query": rng.standard_normal(d),
+        "keys": rng.standard_normal((m, d)),
+        "logits": rng.standard_normal((n, m)),
+        "temperature": rng.uniform(1, 2),
+    }
+
+
+# Entropic transport.
+
+
+def sinkhorn_kernel(x: Any, eps: Any) -> Values:
+    return {"kernel": sinkhorn.gibbs_kernel(x, eps)}
+
+
+def sinkhorn_update(kernel: Any, weights: Any, u: Any) -> Values:
+    received, error, following = transport.symmetric_update(kernel, weights, u)
+    return {"next": following, "received": received, "error": error}
+
+
+def sinkhorn_average(kernel: Any, mass: Any, received: Any, values: Any) -> Values:
+    return {"average": transport.average(kernel, mass, received, values)}
+
+
+def clouds(rng: np.random.Generator, n: int) -> Values:
+    """Tokens in the plane far apart, a kernel of others, and scalings."""
+    x = rng.standard_normal((n, 2))
+    kernel = sinkhorn.gibbs_kernel(x, 0.7)
+    weights, u = np.full(n, 1 / n), rng.uniform(1, 2, n)
+    return {
+        "x": x + 60 * (np.arange(n)[:, None] == 0),
+        "eps": rng.uniform(0.5, 1.5),
+        "kernel": kernel,
+        "weights": weights,
+        "u": u,
+        "mass": weights * u,
+        "received": kernel @ (weights * u),
+        "values": x,
+    }
+
+
+# Shaped attention at random initialization.
+
+
+def chain_step(
+    root: Any,
+    width: Any,
+    key_width: Any,
+    skip: Any,
+    branch: Any,
+    tau0: Any,
+    scores: Any,
+    seen: Any,
+    unseen: Any,
+) -> Values:
+    layer = gram.ShapedLayer(width, key_width, skip, branch, tau0)
+    inner = layer._head_root(root, scores) * (branch / np.sqrt(width))
+    after = base.with_unseen(skip * root + inner @ seen, inner, unseen)
+    return {"next": after, "gram": psd.gram_of(after)}
+
+
+def layers(rng: np.random.Generator, p: int) -> Values:
+    """A layer, paths of two tokens, and what its weights draw."""
+    width, key_width = (int(rng.integers(20, 90)) for _ in "nk")
+    return {
+        "root": np.tril(rng.standard_normal((p, 2, 2))) + 2 * np.eye(2),
+        "width": width,
+        "key_width": key_width,
+        "skip": 0.8,
+        "branch": 0.6,
+        "tau0": rng.uniform(1, 2),
+        "scores": wishart.product(p, 2, 2, key_width, rng),
+        "seen": rng.standard_normal((p, 2, 2)),
+        "unseen": wishart.bartlett(p, 2, width - 2, rng),
+    }
+
+
+def two_token_step(
+    logs: Any,
+    left: Any,
+    branch: Any,
+    tau0: Any,
+    top: Any,
+    normals: Any,
+    exponentials: Any,
+) -> Values:
+    law = two_tokens.coefficients(branch, tau0, 1)
+    after, step, hit = two_tokens.advance(logs, left, law, top, normals, exponentials)
+    return {"next": after, "step": step, "hit": hit}
+
+
+def covariance_drift(gram: Any, branch: Any, tau0: Any) -> Values:
+    return {"drift": sde.CovarianceSDE(branch, tau0)._drift(gram)}
+
+
+def covariance_length(root: Any, left: Any, branch: Any, tau0: Any) -> Values:
+    law = sde.CovarianceSDE(branch, tau0)
+    step = stepping.divided(left, law._rate(root))
+    return {"step": step, "degrees": 1 / law._variance(step)}
+
+
+def covariance_step(
+    root: Any, step: Any, branch: Any, tau0: Any, normals: Any, factor: Any
+) -> Values:
+    after = sde.CovarianceSDE(branch, tau0)._moved(root, step, normals, factor)
+    return {"next": after, "gram": psd.gram_of(after)}
+
+
+def paths(rng: np.random.Generator, p: int) -> Values:
+    """Paths of the distance or of the Gram matrices of two tokens, and draws."""
+    root = rng.standard_normal((p, 2, 2))
+    left = rng.uniform(0.001, 0.002, p)
+    return {
+        "logs": rng.standard_normal(p),
+        "left": left,
+        "branch": rng.uniform(0.5, 0.8),
+        "tau0": rng.uniform(1, 2),
+        "top": rng.uniform(5, 6),
+        "normals": rng.standard_normal(p),
+        "exponentials": rng.exponential(size=p),
+        "root": root,
+        "gram": psd.gram_of(root),
+        "step": left,
+        "factor": wishart.bartlett(p, 2, 1 / left, rng),
+    }
+
+
+def matrix_paths(rng: np.random.Generator, p: int) -> Values:
+    return {**paths(rng, p), "normals": rng.standard_normal((p, 2, 2))}
+
+
+# Tokens by their cosines.
+
+
+def equiangular_field(cosine: Any, tokens: Any, beta: Any) -> Values:
+    return {"field": sphere.equiangular_field(cosine, tokens, beta)}
+
+
+def cosine_drift(cosines: Any, beta: Any) -> Values:
+    return {"drift": sphere.cosines.cosine_drift(cosines, beta)}
+
+
+def cosines_of_tokens(rng: np.random.Generator, n: int) -> Values:
+    x = sphere.uniform_tokens(n, n + 2, rng=rng)
+    return {
+        "cosine": rng.uniform(0, 1, n),
+        "tokens": int(rng.integers(2, 9)),
+        "beta": rng.uniform(1, 4),
+        "cosines": x @ x.T,
+    }
+
+
+NEGATIVE = {"beta": lambda beta: -abs(beta)}
+X: dict[str, Shape] = {"x": ("n", 3), "beta": ()}
+KERNEL: dict[str, Shape] = {"kernel": ("n", "n")}
+LAW: dict[str, Shape] = {"branch": (), "tau0": ()}
+ROOT: dict[str, Shape] = {"root": ("p", 2, 2)}
+KERNELS = [
+    Kernel(
+        "sphere_field",
+        "lib.sphere:attention_field",
+        sphere_field,
+        X,
+        tokens,
+        ATTENTION,
+        NEGATIVE,
+    ),
+    Kernel(
+        "sphere_step",
+        "lib.sphere:simulate",
+        sphere_step,
+        {**X, "dt": (), "value": (3, 3)},
+        tokens,
+        ATTENTION,
+        NEGATIVE,
+    ),
+    Kernel(
+        "circle_step",
+        "lib.sphere:simulate",
+        sphere_step,
+        {"x": ("n", 2), "beta": (), "dt": (), "value": (2, 2)},
+        tokens_in_the_plane,
+        ATTENTION,
+        NEGATIVE,
+    ),
+    Kernel(
+        "sphere_energy",
+        "lib.sphere:interaction_energy",
+        sphere_energy,
+        X,
+        tokens,
+        ATTENTION,
+        NEGATIVE,
+    ),
+    Kernel(
+        "softmax_weights",
+        "lib.attention:softmax",
+        softmax_weights,
+        {"query": ("d",), "keys": ("m", "d"), "temperature": ()},
+        scores_of_keys,
+    ),
+    Kernel(
+        "softmax_expansion",
+        "lib.attention:softmax_expansion",
+        softmax_expansion,
+        {"logits": ("n", "m"), "temperature": ()},
+        scores_of_keys,
+    ),
+    Kernel(
+        "sinkhorn_kernel",
+        "lib.sinkhorn:gibbs_kernel",
+        sinkhorn_kernel,
+        {"x": ("n", 2), "eps": ()},
+        clouds,
+        FAR,
+    ),
+    Kernel(
+        "sinkhorn_update",
+        "lib.sinkhorn.transport:symmetric_update",
+        sinkhorn_update,
+        {**KERNEL, "weights": ("n",), "u": ("n",)},
+        clouds,
+    ),
+    Kernel(
+        "sinkhorn_average",
+        "lib.sinkhorn.transport:average",
+        sinkhorn_average,
+        {**KERNEL, "mass": ("n",), "received": ("n",), "values": ("n", 2)},
+        clouds,
+    ),
+    Kernel(
+        "chain_step",
+        "lib.gram:simulate",
+        chain_step,
+        {
+            **ROOT,
+            "width": (),
+            "key_width": (),
+            "skip": (),
+            **LAW,
+            "scores": ("p", 2, 2),
+            "seen": ("p", 2, 2),
+            "unseen": ("p", 2, 2),
+        },
+        layers,
+    ),
+    Kernel(
+        "two_token_step",
+        "lib.sde.two_tokens:advance",
+        two_token_step,
+        {
+            "logs": ("p",),
+            "left": ("p",),
+            **LAW,
+            "top": (),
+            "normals": ("p",),
+            "exponentials": ("p",),
+        },
+        paths,
+    ),
+    Kernel(
+        "covariance_drift",
+        "lib.sde:CovarianceSDE",
+        covariance_drift,
+        {"gram": ("p", 2, 2), **LAW},
+        paths,
+    ),
+    Kernel(
+        "covariance_length",
+        "lib.sde.stepping:divided",
+        covariance_length,
+        {**ROOT, "left": ("p",), **LAW},
+        paths,
+    ),
+    Kernel(
+        "covariance_step",
+        "lib.sde:CovarianceSDE",
+        covariance_step,
+        {**ROOT, "step": ("p",), **LAW, "normals": ("p", 2, 2), "factor": ("p", 2, 2)},
+        matrix_paths,
+    ),
+    Kernel(
+        "equiangular_field",
+        "lib.sphere:equiangular_field",
+        equiangular_field,
+        {"cosine": ("c",), "tokens": (), "beta": ()},
+        lambda rng, c: cosines_of_tokens(rng, c),
+    ),
+    Kernel(
+        "cosine_drift",
+        "lib.sphere.cosines:cosine_drift",
+        cosine_drift,
+        {"cosines": ("n", "n"), "beta": ()},
+        cosines_of_tokens,
+    ),
+]

@@ -1,0 +1,214 @@
+"""Kernels beside ``lib``: the same inputs, in JavaScript and in Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from gzip import compress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tools.browser import browser_path, launched
+from tools.command import PipelineError
+from tools.kernels.build import build, drawn, flat
+from tools.kernels.catalog import KERNELS, Kernel
+from tools.serve import served
+
+RUN = Path(__file__).with_name("run.mjs")
+IN_PAGE = """async ([source, jobs, base]) => {
+  const module = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  return (await import(module)).answers(jobs, base);
+}"""
+SIZES = (1, 2, 3, 17, 100, 400)  # none of them was recorded
+# Jobs, each a file and inputs, to what the kernels of a built site answer.
+Engine = Callable[[Path, list[dict[str, Any]]], list[dict[str, Any]]]
+
+
+class Row(NamedTuple):
+    """A kernel at one size, in one engine."""
+
+    kernel: str
+    size: int
+    ok: bool
+    error: float  # the largest one, relative to the largest entry of its output
+
+
+def in_node(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What node answers."""
+    node = shutil.which("node")
+    if node is None:
+        raise PipelineError("node is not installed")
+    base = f"{folder.resolve().as_uri()}/"
+    found = subprocess.run(
+        [node, RUN], input=json.dumps([jobs, base]), capture_output=True, text=True
+    )
+    if found.returncode:
+        raise PipelineError(f"node could not run the kernels: {found.stderr}")
+    return json.loads(found.stdout)
+
+
+def in_page(
+    visit: Callable[[str], Any], run: Callable[[str, list[Any]], Any]
+) -> Engine:
+    """What a browser answers: ``visit`` an address, ``run`` a function with values."""
+
+    def engine(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        with served(folder) as address:
+            visit(address)
+            return run(IN_PAGE, [RUN.read_text(), jobs, address])
+
+    return engine
+
+
+def in_browser(browser: Any) -> Engine:
+    """What a browser of playwright answers."""
+    page = browser.new_page()
+    return in_page(page.goto, page.evaluate)
+
+
+def in_other(engine: Any) -> Engine:
+    """What Firefox or WebKit answers, driven as in tests/browsers."""
+
+    def run(function: str, values: list[Any]) -> Any:
+        return engine.run(f"return await ({function})(values)", *values)
+
+    return in_page(engine.goto, run)
+
+
+def rows(
+    engine: Engine,
+    folder: Path,
+    kernels: Iterable[Kernel],
+    sizes: Iterable[int] = SIZES,
+) -> list[Row]:
+    """Errors of kernels of a built site, at each size, in an engine."""
+    pairs = [(kernel, size) for kernel in kernels for size in sizes]
+    inputs = [at_size(kernel, size) for kernel, size in pairs]
+    jobs = [job(kernel, *each) for (kernel, _), each in zip(pairs, inputs, strict=True)]
+    found = engine(folder, jobs)
+    return [
+        Row(kernel.name, size, each["ok"], error(each, kernel.call(**values)))
+        for (kernel, size), (_, values), each in zip(pairs, inputs, found, strict=True)
+    ]
+
+
+def job(kernel: Kernel, sizes: Mapping[str, int], values: Any) -> dict[str, Any]:
+    """What an engine is asked; JSON has texts for what is not finite."""
+    texts = {np.inf: "Infinity", -np.inf: "-Infinity"}
+
+    def spoken(value: Any) -> Any:
+        if isinstance(value, list):
+            return [spoken(each) for each in value]
+        return value if np.isfinite(value) else texts.get(value, "NaN")
+
+    inputs = {name: spoken(value) for name, value in flat(values).items()}
+    return {"file": kernel.file, "inputs": {**sizes, **inputs}}
+
+
+def at_size(kernel: Kernel, size: int) -> tuple[dict[str, int], dict[str, Any]]:
+    """Free sizes that differ from each other where there are several, and inputs."""
+    sizes = {letter: size + k for k, letter in enumerate(kernel.letters)}
+    return sizes, drawn(kernel, sizes, seed=1000 + size)
+
+
+def error(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
+    """Largest error of any output, relative to the largest entry of that output."""
+    worst = 0.0
+    for name, value in wanted.items():
+        one = np.array(found[name], np.float64).ravel()
+        other = np.asarray(value, np.float64).ravel()
+        if one.shape != other.shape:
+            return np.inf
+        if np.array_equal(one, other):
+            continue
+        size = np.abs(other).max()
+        off = np.abs(one - other).max() / (size if size > 0 else 1)
+        worst = max(worst, np.inf if np.isnan(off) else float(off))
+    return worst
+
+
+def table() -> dict[str, Any]:
+    """Errors and sizes of all kernels, and the speed of a step, in each engine."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        build(folder)
+        found: dict[str, Any] = {"sizes": SIZES, "kernels": {}, "engines": {}}
+        for each in KERNELS:
+            text = (folder / each.file).read_bytes()
+            found["kernels"][each.name] = {"gzip": len(compress(text, mtime=0))}
+        for engine_name, engine in engines():
+            worst = dict.fromkeys(found["kernels"], 0.0)
+            for row in rows(engine, folder, KERNELS):
+                worst[row.kernel] = max(
+                    worst[row.kernel], row.error if row.ok else np.inf
+                )
+            found["engines"][engine_name] = {
+                "errors": worst,
+                "milliseconds": speed(engine, folder),
+            }
+    return found
+
+
+def engines() -> Iterator[tuple[str, Engine]]:
+    """Node and three browsers, those that are installed, by name and version."""
+    if node := shutil.which("node"):
+        version = subprocess.run([node, "--version"], capture_output=True, text=True)
+        yield f"node {version.stdout.strip()}", in_node
+    if path := browser_path():
+        with launched(path) as browser:
+            yield f"Chromium {browser.version}", in_browser(browser)
+    from tests.browsers import engines as others
+
+    starts = (
+        others.firefox,
+        partial(others.webkit, port=free_port(), environment=dict(os.environ)),
+    )
+    for start in starts:
+        with (
+            TemporaryDirectory() as folder,
+            suppress(others.Missing),
+            start(Path(folder)) as other,
+        ):
+            yield other.name, in_other(other)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def speed(engine: Engine, folder: Path, rounds: int = 5) -> dict[int, dict[str, float]]:
+    """Milliseconds of a step of the sphere in numpy and in an engine, in turn.
+
+    The least of some rounds; of the processor, but in a browser by the clock.
+    """
+    kernel = next(each for each in KERNELS if each.name == "sphere_step")
+    found = {}
+    for n in (64, 256, 1000):
+        sizes, values = {"n": n}, drawn(kernel, {"n": n}, seed=n)
+        repeat = max(3, 500_000 // n**2)
+        timed = {**job(kernel, sizes, values), "repeat": repeat}
+        best = {"numpy": np.inf, "kernel": np.inf}
+        for _ in range(rounds):
+            start = process_time()
+            for _ in range(repeat):
+                kernel.call(**values)
+            numpy = (process_time() - start) / repeat * 1e3
+            script = engine(folder, [timed])[0]["milliseconds"]
+            best = {
+                "numpy": min(best["numpy"], numpy),
+                "kernel": min(best["kernel"], script),
+            }
+        found[n] = best
+    return found
