@@ -301,9 +301,9 @@ def share():
             _CLIMB.replace("MERGE", "theta[i] += 1.0\n        w[i] += w[j]"),
         ),
         (
-            "counts the time from the last merging",
+            "forgets the factor that was taken out of the kernel",
             ["climb-times"],
-            _CLIMB.replace("MERGE", _MERGE).replace("], now + run", "], run"),
+            _CLIMB.replace("MERGE", _MERGE).replace(" * np.exp(-start)", ""),
         ),
         (
             "returns the start as well, k numbers in the place of k − 1",
