@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval,--nbval-lax)
 
 .DEFAULT_GOAL := help
-.PHONY: help environment grader serve site pdf test units lint notebooks check-notebooks \
+.PHONY: help environment grader serve site pdf check test units lint notebooks check-notebooks \
   check-coursework import lab ways live bench reseed coursework grade bench-coursework lock \
   browsers weekly
 
@@ -40,6 +40,9 @@ site: environment  ## build the site from stored outputs into _build/html
 
 pdf: environment site  ## print the whole book into _build/attention-in-the-limit.pdf
 	@$(BIN)/python -m tools.pdf
+
+check: environment  ## check PAGE=3: notebook, packages, browser; alone: what you changed
+	@$(BIN)/python -m tools.check $(PAGE) --compare=$(NBVAL)
 
 test: lint units check-notebooks check-coursework  ## everything a change must pass
 
@@ -79,7 +82,7 @@ reseed: environment  ## run every claim under N fresh seeds (20), of one PAGE or
 	@$(BIN)/python -m tools.reseed $(N) $(if $(PAGE),--page $(PAGE))
 
 bench: environment site  ## measure lib beside its peers and the limits of this machine
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks && $(BIN)/python -m tools.paint
 
 coursework: grader  ## problem sets of a term in COURSE: for students, for instructors
 	@$(GRADER) -m tools.coursework --course "$(COURSE)" $(if $(SEED),--seed "$(SEED)") \

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import _machine, _paint
+from benchmarks import _machine
 from benchmarks._machine import BenchmarkError
-from benchmarks._timing import duration
-from benchmarks.harness import (
-    Growth,
-    Result,
-    Row,
-    collect,
-    error_text,
-    measure,
-    measure_growth,
-)
-from tools.command import replace, run_main
-from tools.notebooks import today
+from benchmarks.harness import Growth, Result, Row, collect, measure, measure_growth
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
 HEAD = "{:<58} {:>9} {:>9} {:>6} {:>12} {:>8} {:>8} {:>7}"
@@ -43,7 +34,7 @@ def run(rows: list[tuple[str, Row | Growth]]) -> Result:
             measured[kind].append({"module": module, **result})
     peers = {row.needs for _, row in rows if isinstance(row, Row) and row.needs}
     return {
-        "date": today(),
+        "date": datetime.now(UTC).date().isoformat(),
         "machine": _machine.machine(),
         "versions": _machine.versions(sorted(peers)),
         "unit_seconds": unit_seconds,
@@ -70,12 +61,13 @@ def table(results: Result) -> Iterator[str]:
         cells = ("", "", "", "")
         if peer:
             spread = f"{ratio['low']:.3g}–{ratio['high']:.3g}"
-            error = error_text(row, "peer")
-            cells = (duration(peer["seconds"]), f"{ratio['median']:.3g}", spread, error)
+            words = peer["words"]
+            middle = f"{ratio['median']:.3g}"
+            cells = (words["seconds"], middle, spread, words["error"])
         time, *comparison, error = cells
-        own = error_text(row, "ours")
+        own = ours["words"]
         yield HEAD.format(
-            row["name"], duration(ours["seconds"]), time, *comparison, own, error, over
+            row["name"], own["seconds"], time, *comparison, own["error"], error, over
         )
         yield f"    beside {row['peer_name']}" + (
             f": {row['note']}" if "note" in row else ""
@@ -85,12 +77,6 @@ def table(results: Result) -> Iterator[str]:
             f"{growth['name']}: exponent {growth['exponent']:.2f}"
             f" ± {growth['stderr']:.2f} (s.e.), expected {growth['expected']:g}"
         )
-    for row in results.get("paint", []):
-        facts = row.get("note") or (
-            f"first contentful paint after {row['seconds']:.2f} s at 1.6 Mbit/s,"
-            f" {row['bytes'] / 1000:.0f} kB"
-        )
-        yield f"{row['page']}: {facts}"
 
 
 def main() -> None:
@@ -98,10 +84,17 @@ def main() -> None:
     _machine.require_one_thread(os.environ)
     _machine.stay_on_one_core()
     _machine.settle_allocator()
-    results = {**run(collect()), "paint": _paint.paint()}
-    replace(RESULTS, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    results = run(collect())
+    part = RESULTS.with_suffix(".part")
+    part.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    part.replace(RESULTS)
     print("\n".join(table(results)))
 
 
 if __name__ == "__main__":
-    run_main(main, "the results of the last run were kept", BenchmarkError)
+    try:
+        main()
+    except BenchmarkError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; the results of the last run were kept")

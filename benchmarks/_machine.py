@@ -119,6 +119,6 @@ def installed(distribution: str) -> str | None:
 
 def versions(peers: Iterable[str]) -> dict[str, str]:
     """Versions of Python, numpy, scipy and those peers that are present."""
-    found = {name: installed(name) for name in ("numpy", "scipy", *peers)}
-    present = {name: version for name, version in found.items() if version}
+    known = {name: installed(name) for name in ("numpy", "scipy", *peers)}
+    present = {name: version for name, version in known.items() if version}
     return {"python": platform.python_version(), **present}

@@ -36,8 +36,8 @@ def of_tokens(d: int) -> Array:
 def of_cosines(d: int) -> Array:
     """The same from their cosines at the start, which are part of the time."""
     x = tokens(d)
-    found = post_norm_layers(x @ x.mT, BETA, STEP, DEPTH, save_every=DEPTH)
-    return np.asarray(found.states[-1])
+    flow = post_norm_layers(x @ x.mT, BETA, STEP, DEPTH, save_every=DEPTH)
+    return np.asarray(flow.states[-1])
 
 
 def exact(d: int) -> Any:

@@ -35,8 +35,8 @@ def reference(n: int) -> Array:
     """Mean of log det V, standard deviation: by the chain that keeps the tokens."""
     rng = np.random.default_rng(n)
     states = simulate_tokens(tokens(n), layer(n), DEPTH, paths=4000, rng=rng).states
-    found = log_volumes(states)
-    return np.array([found.mean(), found.std()])
+    logarithms = log_volumes(states)
+    return np.array([logarithms.mean(), logarithms.std()])
 
 
 def standard_errors(volumes: Array, exact: Array) -> float:

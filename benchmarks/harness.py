@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import benchmarks
 from benchmarks._machine import BenchmarkError, installed, least_time
-from benchmarks._timing import Call, Clock, interleaved
+from benchmarks._timing import Call, Clock, duration, interleaved
 from lib.claims import convergence_order
 
 PAIRS = 21
@@ -103,10 +103,14 @@ def by_jax(function: Callable[[Any], Any], argument: npt.ArrayLike) -> Call:
     return lambda: np.asarray(compiled()())  # asarray waits for the result
 
 
-def error_text(result: Result, side: str) -> str:
-    """Error of a side of a measured row: relative, or in standard errors."""
-    error = result[side]["error"]
-    return f"{error:.1f} s.e." if result.get("sampled") else f"{error:.0e}"
+def side_of(seconds: float, error: float, sampled: bool) -> Result:
+    """What was measured of a side, in numbers and in the words that tables show.
+
+    Errors are relative, or counted in standard errors where results are sampled.
+    """
+    shown = f"{error:.1f} s.e." if sampled else f"{error:.0e}"
+    words = {"seconds": duration(seconds), "error": shown}
+    return {"seconds": seconds, "error": error, "words": words}
 
 
 def sides(row: Row) -> dict[str, Call]:
@@ -122,15 +126,15 @@ def errors(row: Row) -> dict[str, float]:
     wrong answer means nothing.
     """
     exact = row.reference() if callable(row.reference) else row.reference
-    found = {side: row.error(call(), exact) for side, call in sides(row).items()}
-    for side, error in found.items():
+    measured = {side: row.error(call(), exact) for side, call in sides(row).items()}
+    for side, error in measured.items():
         if not error <= row.accuracy:
             who = "lib" if side == "ours" else row.peer_name
             raise BenchmarkError(
                 f"{row.name}: the error of {who} is {error:.1e},"
                 f" and the row allows {row.accuracy:.0e}"
             )
-    return found
+    return measured
 
 
 def measure(
@@ -153,7 +157,7 @@ def measure(
     if row.sampled:
         result["sampled"] = True
     for side, each in times.items():
-        result[side] = {"seconds": median(each), "error": wrong[side]}
+        result[side] = side_of(median(each), wrong[side], row.sampled)
     if "peer" in times:
         pairs = zip(times["peer"], times["ours"], strict=True)
         ratios = [peer / ours for peer, ours in pairs]

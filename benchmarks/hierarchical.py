@@ -53,9 +53,9 @@ def experiment_law(width: int) -> tuple[float, float]:
     return deviations(ScaleMixture(v))
 
 
-def sup_error(found: Array, exact: Array) -> float:
+def sup_error(values: Array, exact: Array) -> float:
     """Largest difference of two densities."""
-    return float(np.abs(found - exact).max())
+    return float(np.abs(values - exact).max())
 
 
 def sampler_row(width: int, networks: int) -> Row:

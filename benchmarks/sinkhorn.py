@@ -34,9 +34,9 @@ SPACE = np.random.default_rng(2).standard_normal((1000, 98))
 SCORES = np.random.default_rng(3).standard_normal((8, 128, 128))
 
 
-def scalings(found: SelfTransport) -> Array:
+def scalings(transport: SelfTransport) -> Array:
     """Factors U, V of a plan U_i K_ij V_j, shape (2, n): what every side returns."""
-    return found.weights * np.stack([found.left, found.right])
+    return transport.weights * np.stack([transport.left, transport.right])
 
 
 def marginal_error(result: Array, kernel: Array) -> float:
@@ -110,8 +110,8 @@ def ott(name: str, eps: float, symmetric: bool) -> Call:
         if symmetric:
             mode = {"parallel_dual_updates": True, "momentum": Momentum(value=0.5)}
         solver = Sinkhorn(threshold=TOL, max_iterations=20_000, **mode)
-        found = solver(problem)
-        return jnp.exp(jnp.stack([found.f, found.g]) / (2 * eps))
+        solution = solver(problem)
+        return jnp.exp(jnp.stack([solution.f, solution.g]) / (2 * eps))
 
     return by_jax(solve, globals()[name])
 

@@ -9,7 +9,7 @@ from docutils import nodes
 
 from coursework.sets import sets
 from coursework.tricks import TRICKS
-from tools.pages import Page, table
+from tools.site.directives import Page, table
 
 BENCHMARK = "coursework/bench.json"
 
@@ -70,7 +70,8 @@ class Tricks(Page):
         return [table(["tried", "what answers it", "in the report"], lines)]
 
 
-def setup(app: Any) -> None:
+def setup(app: Any) -> dict[str, bool]:
     app.add_directive("problem-sets", ProblemSets)
     app.add_directive("coursework-benchmark", Coursework)
     app.add_directive("coursework-tricks", Tricks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

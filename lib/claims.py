@@ -20,6 +20,9 @@ from lib.core.checks import Array, as_float, require_count, require_finite, requ
 #: Environment variable holding the offset that :func:`generator` adds, 0 by default.
 SEED_OFFSET = "ATTENTION_LIMIT_SEED_OFFSET"
 
+#: Media type of a verdict as data; outputs have it beside its text and its HTML.
+MIME_TYPE = "application/vnd.attention-in-the-limit.verdict+json"
+
 #: Standard errors between a measurement and the edge of its tolerance: a true claim
 #: then fails about once in 16,000 runs.
 MARGIN = 4.0
@@ -90,6 +93,22 @@ class Verdict:
 
     def __repr__(self) -> str:
         return f"{self.word}: {self.claim}: {self.numbers()}"
+
+    def data(self) -> dict[str, str | None]:
+        """The verdict in words: id, word, claim, statement, and numbers as printed."""
+        return {
+            "id": self.anchor,
+            "word": self.word,
+            "claim": self.claim,
+            "statement": self.statement,
+            "numbers": self.numbers(),
+        }
+
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> dict[str, dict[str, str | None]]:
+        """Its data; a kernel adds the text and the HTML."""
+        return {MIME_TYPE: self.data()}
 
     def _repr_html_(self) -> str:
         """HTML form; the claim links to its statement."""

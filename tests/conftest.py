@@ -52,6 +52,9 @@ def site():
 
 @pytest.fixture(scope="session")
 def browser():
+    from playwright.sync_api import expect
+    from waits import MILLISECONDS, patient
+
     from tools.browser import browser_path, launched
 
     path = browser_path()
@@ -60,4 +63,5 @@ def browser():
             pytest.fail("no browser: CI needs Chromium")
         pytest.skip("no browser found: install Chromium to test the site")
     with launched(path) as browser:
-        yield browser
+        expect.set_options(timeout=MILLISECONDS)
+        yield patient(browser)

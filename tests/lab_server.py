@@ -4,11 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from waits import LIMIT, until
 
 from tools.command import ROOT
 
@@ -56,16 +55,16 @@ def serving(folder, home):
         yield address(server, home)
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(LIMIT)
 
 
 def address(server, home):
     """What the server writes down once it listens."""
-    for _ in range(600):
-        if server.poll() is not None:
-            break
-        for path in (home / "runtime").glob("jpserver-*.json"):
-            if (text := path.read_text()).endswith("}"):
-                return json.loads(text)["url"]
-        time.sleep(0.1)
-    return pytest.fail((home / "log").read_text())
+
+    def listening():
+        texts = (p.read_text() for p in (home / "runtime").glob("jpserver-*.json"))
+        return next((text for text in texts if text.endswith("}")), None)
+
+    found = until(listening, lambda: server.poll() is not None)
+    assert found, (home / "log").read_text()
+    return json.loads(found)["url"]

@@ -18,7 +18,7 @@ from tools.texts import SETS, texts
 FOREIGN = [
     "from pathlib import Path; Path('../README.md').read_text()",
     "open('index.md')",
-    "import numpy as np; np.loadtxt('../figures/site/logo.svg')",
+    "import numpy as np; np.loadtxt('../tools/site/static/logo.svg')",
     "import sys; sys.path.append('..'); import tools.launch",
     "open('beside-the-notebook.txt', 'w')",
 ]
@@ -67,11 +67,11 @@ def test_nbval_runs_every_notebook_under_the_watch(option):
     command = [sys.executable, "-m", "pytest", "-q", option, "--nbval-current-env"]
     with tempfile.TemporaryDirectory(prefix="planted-", dir=ROOT / "_build") as folder:
         nbformat.write(planted, Path(folder) / "planted.ipynb")
-        found = subprocess.run(
+        result = subprocess.run(
             [*command, folder], cwd=ROOT, capture_output=True, text=True
         )
-    assert "a reader who has only this notebook has no README.md" in found.stdout
-    assert "1 failed" in found.stdout
+    assert "a reader who has only this notebook has no README.md" in result.stdout
+    assert "1 failed" in result.stdout
 
 
 def test_nbval_is_given_every_notebook():

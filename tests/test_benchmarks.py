@@ -66,13 +66,13 @@ def test_rows_are_told_apart():
 @pytest.mark.slow
 @pytest.mark.parametrize("row", COMPARED, ids=lambda r: f"{r.name}, {r.peer_name}")
 def test_both_sides_agree_with_the_reference(row):
-    found = harness.errors(row)
-    assert "ours" in found and ("peer" in found or row.needs)
+    errors_of = harness.errors(row)
+    assert "ours" in errors_of and ("peer" in errors_of or row.needs)
     # Samples miss by standard errors; a row with a measure of error of its own says
     # in it what it compares: a given error, or a density from draws.
     own = row.error is not harness.relative_error
     most = 5 if row.sampled else 0.05 if own else 1e-12
-    assert max(found.values()) <= row.accuracy <= most and row.pairs >= 5
+    assert max(errors_of.values()) <= row.accuracy <= most and row.pairs >= 5
     assert not row.limit or _machine.least_time(row.limit, UNITS)["seconds"] > 0
 
 
@@ -87,8 +87,9 @@ def test_the_sides_take_turns():
     result = harness.measure(toy(record), UNITS, record.clock)
     # One call each for the error, one for the calibration, then the pairs.
     assert record.log == "AB" * (2 + harness.PAIRS) and harness.PAIRS >= 9
-    assert result["ours"] == {"seconds": 1, "error": 0}
-    assert result["peer"] == {"seconds": 3, "error": 0}
+    words = {"seconds": "1 s", "error": "0e+00"}
+    assert result["ours"] == {"seconds": 1, "error": 0, "words": words}
+    assert result["peer"]["seconds"] == 3 and result["peer"]["error"] == 0
     assert result["ratio"] == {"median": 3, "low": 3, "high": 3, "pairs": harness.PAIRS}
 
 
@@ -182,8 +183,6 @@ def test_results_survive_json(tmp_path, monkeypatch, capsys):
     )
     fit = {"name": "squares", "exponent": 2.0, "stderr": 0.1, "expected": 2}
     monkeypatch.setattr(command, "measure_growth", lambda growth: fit)
-    paint = [{"page": "a", "seconds": 1.25, "bytes": 2000}, {"page": "b", "note": "?"}]
-    monkeypatch.setattr(command._paint, "paint", lambda: paint)
     monkeypatch.setattr(command, "RESULTS", tmp_path / "results.json")
     for name in _machine.THREADS:
         monkeypatch.setenv(name, "1")
@@ -198,8 +197,6 @@ def test_results_survive_json(tmp_path, monkeypatch, capsys):
     assert stored["machine"].keys() == {"processor", "cores", "system"}
     assert {"python", "numpy", "scipy"} == stored["versions"].keys()
     printed = capsys.readouterr().out
-    assert stored["paint"] == paint
-    assert "a: first contentful paint after 1.25 s at 1.6 Mbit/s, 2 kB" in printed
     assert "squares: exponent 2.00 ± 0.10 (s.e.), expected 2" in printed
     assert list(tmp_path.iterdir()) == [tmp_path / "results.json"]
     assert "\n".join(command.table(stored)) in printed
@@ -220,3 +217,30 @@ def test_more_than_one_thread_is_refused_in_one_sentence(monkeypatch):
     sentence = "so OPENBLAS_NUM_THREADS, MKL_NUM_THREADS must be 1 when Python starts"
     with pytest.raises(harness.BenchmarkError, match=sentence):
         command.main()
+
+
+def test_sides_are_told_in_words():
+    assert harness.side_of(3e-4, 8.0e-17, False)["words"] == {
+        "seconds": "300 µs", "error": "8e-17",
+    }  # fmt: skip
+    assert harness.side_of(0.0421, 0.55, True)["words"] == {
+        "seconds": "42.1 ms", "error": "0.6 s.e.",
+    }  # fmt: skip
+
+
+def test_an_interrupted_run_keeps_the_results_of_the_last(tmp_path, monkeypatch):
+    kept = tmp_path / "results.json"
+    kept.write_text("{}")
+    monkeypatch.setattr(command, "RESULTS", kept)
+    monkeypatch.setattr(command, "collect", list)
+    monkeypatch.setattr(command._machine, "stay_on_one_core", lambda: None)
+    for name in _machine.THREADS:
+        monkeypatch.setenv(name, "1")
+
+    def interrupted(rows):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        command.main()
+    assert kept.read_text() == "{}" and list(tmp_path.iterdir()) == [kept]

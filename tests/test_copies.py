@@ -5,11 +5,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from waits import LIMIT, until
 
 from tools import lab
 from tools.command import ROOT, PipelineError
@@ -129,18 +129,18 @@ def test_the_line_that_starts_jupyterlab(monkeypatch):
 @pytest.mark.parametrize(("asked", "what"), [("9", "no chapter"), ("checks", "no one")])
 def test_unknown_chapter_is_one_sentence_with_those_that_exist(asked, what):
     command = [sys.executable, "-m", "tools.lab", asked]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert found.returncode == 1 and found.stderr.count("\n") == 1
-    assert found.stderr.startswith(f"error: '{asked}' is {what}")
-    assert all(path.stem in found.stderr for path in lab.notebooks())
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 1 and result.stderr.count("\n") == 1
+    assert result.stderr.startswith(f"error: '{asked}' is {what}")
+    assert all(path.stem in result.stderr for path in lab.notebooks())
 
 
 def test_without_jupyterlab_it_says_what_to_install():
     """No site-packages: this command needs nothing but JupyterLab."""
     command = [sys.executable, "-S", "-m", "tools.lab"]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert found.returncode == 1 and found.stderr.count("\n") == 1
-    assert 'pip install ".[lab]"' in found.stderr
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 1 and result.stderr.count("\n") == 1
+    assert 'pip install ".[lab]"' in result.stderr
 
 
 @pytest.mark.parametrize("edit", [[], ["--edit"]], ids=["copies", "edit"])
@@ -172,13 +172,10 @@ def test_lab_opens_the_chapter_asked_for(edit, tmp_path):
             os.kill(server["pid"], 15)
         else:
             started.terminate()
-        started.wait(60)
+        started.wait(LIMIT)
 
 
 def wait(condition, process, log):
-    for _ in range(1200):
-        if found := condition():
-            return found
-        assert process.poll() is None, log.read_text()
-        time.sleep(0.1)
-    return pytest.fail(log.read_text())
+    found = until(condition, lambda: process.poll() is not None)
+    assert found, log.read_text()
+    return found

@@ -7,13 +7,15 @@ import pytest
 from bs4 import BeautifulSoup
 from docutils import nodes
 from PIL import Image
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
-from tools import head
-from tools.card import draw
 from tools.command import ROOT
-from tools.finish import with_absolute_paths
+from tools.launch import base_path, public_address
 from tools.serve import HTML
-from tools.site import publish
+from tools.site import card, head
+from tools.site.finish import make_absolute
+from tools.site.markup import parsed
 
 ADDRESS = "https://books.example.org/limit/"
 SITE = ROOT / HTML
@@ -32,15 +34,15 @@ def tags_of(page, address, sentence="A sentence."):
 
 def test_address_is_that_of_pyproject_or_none():
     empty = "[project]\nname = 'x'\n[project.urls]\n"
-    assert head.public_address("[project]\nname = 'x'\n") is None
-    assert head.public_address(empty) is None
+    assert public_address("[project]\nname = 'x'\n") is None
+    assert public_address(empty) is None
     for written in ("https://books.example.org/limit", ADDRESS):
-        assert head.public_address(f"{empty}Homepage = '{written}'\n") == ADDRESS
+        assert public_address(f"{empty}Homepage = '{written}'\n") == ADDRESS
     for wrong in ("http://x.org", "x.org", "https://x.org/?a=1", ""):
         with pytest.raises(ValueError, match=f"Homepage.*{re.escape(repr(wrong))}"):
-            head.public_address(f"{empty}Homepage = '{wrong}'\n")
-    assert head.base_path(None) == head.base_path("https://x.org/") == "/"
-    assert head.base_path(ADDRESS) == "/limit/"
+            public_address(f"{empty}Homepage = '{wrong}'\n")
+    assert base_path(None) == base_path("https://x.org/") == "/"
+    assert base_path(ADDRESS) == "/limit/"
 
 
 @pytest.mark.parametrize("address", [None, ADDRESS])
@@ -53,8 +55,7 @@ def test_tags_of_a_page(address):
         assert not NEEDS_ADDRESS & set(tags) and not soup.find("link")
         assert "://" not in str(soup)
     else:
-        place = f"{ADDRESS}chapters/9-x.html"
-        assert soup.find("link", rel="canonical")["href"] == tags["og:url"] == place
+        assert tags["og:url"] == f"{ADDRESS}chapters/9-x.html"
         assert tags["og:image"] == f"{ADDRESS}{head.CARD}"
         assert tags["og:image:alt"] == head.CARD_ALT
 
@@ -94,24 +95,68 @@ def test_description_is_whole_sentences_without_formulas():
     assert tags_of("chapters/9-x", None, "")[1]["description"].startswith("A ")
 
 
-def test_sitemap_and_robots_only_where_the_address_is_known(tmp_path):
-    (tmp_path / "_static").mkdir()
-    pages = ["chapters/index", "chapters/2-b", "chapters/1-a", *head.UNLISTED, "index"]
-    publish(tmp_path, pages, None)
-    assert [path.name for path in tmp_path.rglob("*")] == ["_static"]
-    publish(tmp_path, pages, ADDRESS)
-    tree = ElementTree.fromstring((tmp_path / "sitemap.xml").read_text("utf-8"))
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    """Builds a site of three pages, without a theme, for an address; its folder."""
+    source = tmp_path / "source"
+    (source / "chapters").mkdir(parents=True)
+    listed = ".. toctree::\n\n   1-a\n   2-b\n"
+    for name, more in {"index": listed, "2-b": "", "1-a": ""}.items():
+        text = f"{name}\n=====\n\nA sentence.\n\n{more}"
+        (source / "chapters" / f"{name}.rst").write_text(text)
+
+    def build(address):
+        monkeypatch.setattr(head, "public_address", lambda: address)
+        folder = tmp_path / f"site of {bool(address)}"
+        config = {
+            "extensions": ["tools.site.head"],
+            "root_doc": head.LANDING,
+            "templates_path": [str(ROOT / "tools/site/templates")],
+            "html_additional_pages": {head.ROOT_PAGE: "root.html"},
+        }
+        with docutils_namespace():
+            Sphinx(
+                source, None, folder, tmp_path / "trees", "html", config, status=None,
+                warningiserror=True, freshenv=True,
+            ).build()  # fmt: skip
+        return folder
+
+    return build
+
+
+def canonical(path):
+    link = BeautifulSoup(path.read_text("utf-8"), "html.parser").find(
+        "link", rel="canonical"
+    )
+    return link and link["href"]
+
+
+def test_site_with_an_address_says_it_on_its_pages_and_in_a_sitemap(built):
+    folder = built(ADDRESS)
+    tree = ElementTree.parse(folder / "sitemap.xml")
     places = [each.text for each in tree.iter() if each.tag.endswith("loc")]
-    assert places == [
-        f"{ADDRESS}chapters/{name}.html" for name in ("1-a", "2-b", "index")
-    ]
-    assert f"Sitemap: {ADDRESS}sitemap.xml\n" in (tmp_path / "robots.txt").read_text()
-    assert (tmp_path / head.CARD).is_file()
+    names = ("1-a", "2-b", "index")
+    assert sorted(places) == [f"{ADDRESS}chapters/{name}.html" for name in names]
+    assert f"Sitemap: {ADDRESS}sitemap.xml\n" in (folder / "robots.txt").read_text()
+    assert (folder / head.CARD).is_file()
+    for name in names:
+        page = folder / "chapters" / f"{name}.html"
+        assert canonical(page) == f"{ADDRESS}chapters/{name}.html"
+    assert canonical(folder / "index.html") == f"{ADDRESS}chapters/index.html"
+    assert canonical(folder / "search.html") is None
+
+
+def test_site_without_an_address_has_nothing_that_needs_it(built):
+    folder = built(None)
+    for name in ("sitemap.xml", "robots.txt", head.CARD):
+        assert not (folder / name).exists()
+    pages = [*folder.rglob("*.html")]
+    assert len(pages) >= 5 and not any(map(canonical, pages))
 
 
 def test_picture_has_its_size_and_is_the_same_each_time(tmp_path):
     for name in ("a.png", "b.png"):
-        draw(tmp_path / name)
+        card.draw(tmp_path / name, head.BOOK, head.CARD_SIZE)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     with Image.open(tmp_path / "a.png") as picture:
         assert picture.size == head.CARD_SIZE
@@ -120,22 +165,23 @@ def test_picture_has_its_size_and_is_the_same_each_time(tmp_path):
 
 @pytest.mark.parametrize("base", ["/", "/limit/"])
 def test_absolute_paths(base):
-    html = (
-        '<html data-content_root="./"><a href="a/b.html#c"><a href="#d"><a href="/e">'
-        '<script src="_static/x.js?v=1"><form action="search.html">'
-        '<a href="https://x.org/"><img src="data:image/png;base64,x">'
-        '<a href="mailto:x">'
+    tree = parsed(
+        '<html data-content_root="./"><a href="a/b.html#c"></a><a href="#d"></a>'
+        '<a href="/e"></a><script src="_static/x.js?v=1"></script>'
+        '<form action="search.html"></form><a href="https://x.org/"></a>'
+        '<img src="data:image/png;base64,x"/><a href="mailto:x"></a></html>'
     )
-    assert with_absolute_paths(html, base) == (
-        f'<html data-content_root="{base}"><a href="{base}a/b.html#c"><a href="#d">'
-        f'<a href="/e"><script src="{base}_static/x.js?v=1">'
-        f'<form action="{base}search.html"><a href="https://x.org/">'
-        '<img src="data:image/png;base64,x"><a href="mailto:x">'
+    make_absolute(tree, base)
+    assert str(tree) == (
+        f'<html data-content_root="{base}"><a href="{base}a/b.html#c"></a>'
+        f'<a href="#d"></a><a href="/e"></a><script src="{base}_static/x.js?v=1">'
+        f'</script><form action="{base}search.html"></form><a href="https://x.org/">'
+        '</a><img src="data:image/png;base64,x"/><a href="mailto:x"></a></html>'
     )
 
 
 def test_every_built_page_says_what_it_is(site):
-    address = head.public_address()
+    address = public_address()
     seen = []
     for path in SITE.rglob("*.html"):
         if "_static" in path.parts:

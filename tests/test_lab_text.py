@@ -1,13 +1,13 @@
 """The text of every notebook as JupyterLab shows it: statements, formulas, answers."""
 
 import re
-import time
 from collections import Counter
 
 import nbformat
 import pytest
 from lab_server import furnished, serving
 from playwright.sync_api import expect
+from waits import until
 
 from tools.texts import read_text, texts
 
@@ -46,25 +46,24 @@ def test_text_is_shown_as_in_the_book(name, lab, browser):
     page = browser.new_page(viewport={"width": 1000, "height": 2000})
     page.goto(f"{lab}doc/tree/{name}.ipynb")
     shown = page.locator(".jp-MarkdownCell.jp-mod-rendered")
-    expect(shown).to_have_count(len(cells), timeout=60_000)
+    expect(shown).to_have_count(len(cells))
     # Statements by their kind and number, in order; the proofs among them.
     kinds = [kind.capitalize() for kind in STATEMENT.findall(source)]
     heads = page.locator("aside", has_text=re.compile(rf"^({'|'.join({*kinds})}) \d"))
     if kinds:
-        expect(heads).to_have_count(len(kinds), timeout=60_000)
+        expect(heads).to_have_count(len(kinds))
         numbered, seen = Counter(), []
         for kind in kinds:
             numbered[kind] += 1
             seen.append(re.compile(rf"^{kind} {numbered[kind]}\b"))
         expect(heads).to_have_text(seen)
+
     # The extension draws each cell a moment after JupyterLab has.
-    for _ in range(600):
+    def drawn():
         words = shown.evaluate_all(PROSE)
-        if all(words) and not (left := [w for w in words if RAW.search(w)]):
-            break
-        time.sleep(0.1)
-    else:
-        pytest.fail(f"raw or empty: {left[0] if all(words) else words}")
+        return all(words) and not any(map(RAW.search, words))
+
+    assert until(drawn), f"raw or empty: {shown.evaluate_all(PROSE)}"
     if "$" in source:
         page.locator(".katex").first.wait_for()
         assert not page.locator(".katex-error").count()

@@ -119,8 +119,8 @@ def test_a_clone_around_the_notebook_is_enough(tmp_path):
     folder = tmp_path / "chapters" / "reference"
     folder.mkdir(parents=True)
     cell = launch.setup_cell() + "\nprint(found.origin)"
-    found = run_bare(cell, folder)
-    assert found.stdout.strip() == str(tmp_path / "lib" / "__init__.py")
+    result = run_bare(cell, folder)
+    assert result.stdout.strip() == str(tmp_path / "lib" / "__init__.py")
 
 
 def test_without_the_package_a_kernel_shows_one_sentence(tmp_path, monkeypatch):
@@ -176,10 +176,10 @@ def test_another_lib_is_named(other, tmp_path):
 
 def refusal(cell, folder):
     """Last line of the error that a cell raises in a folder, without site-packages."""
-    found = run_bare(cell, folder)
-    assert found.returncode == 1
+    result = run_bare(cell, folder)
+    assert result.returncode == 1
     return (
-        found.stderr.strip()
+        result.stderr.strip()
         .splitlines()[-1]
         .replace("rename lib", f"rename {folder}/lib")
     )

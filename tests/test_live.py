@@ -17,11 +17,14 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
-from test_site import AXE, SIZES, axe_violations, opened
+from test_site import AXE, SIZES, axe_violations, low_contrast, opened
+from waits import LIMIT, MILLISECONDS
 
-from tools import live, live_page, serve
+from tools import live, serve
 from tools.command import ROOT, PipelineError
 from tools.serve import HTML
+from tools.site import live_page
+from tools.site.markup import one, parsed
 from tools.texts import BOOK, texts
 
 SITE = ROOT / HTML
@@ -70,7 +73,7 @@ def started(home, port=None):
         yield server, address.split()[-1]
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(LIMIT)
         log.close()
 
 
@@ -91,10 +94,10 @@ def page(browser, address):
     assert seen == []
 
 
-def says(page, words, seconds=60):
+def says(page, words):
     """What the page says, once it has these words."""
     line = page.locator(".live-says", has_text=words)
-    line.wait_for(timeout=1000 * seconds)
+    line.wait_for(timeout=MILLISECONDS)
     return line.inner_text()
 
 
@@ -146,10 +149,10 @@ def test_keys_of_an_editor(page):
 def test_forms_of_output(page):
     write(page, 1, EXPLORER)
     says(page, "Cell 1 has run")
-    found = cell(page, 1).locator(".cell_output")
-    drawing = found.get_by_role("img")
+    place = cell(page, 1).locator(".cell_output")
+    drawing = place.get_by_role("img")
     before = drawing.get_attribute("aria-label")
-    found.get_by_role("slider").press("ArrowRight")
+    place.get_by_role("slider").press("ArrowRight")
     assert drawing.get_attribute("aria-label") == before.replace("1", "2")
     write(
         page,
@@ -163,11 +166,11 @@ def test_forms_of_output(page):
         "Pictures.new('RGB', (7, 5))",
     )
     says(page, "Cell 1 has run")
-    assert found.locator("b").inner_text() == "bold"
-    assert found.locator("svg").get_attribute("width") == "9"
-    assert found.locator("img.output").evaluate("e => e.naturalWidth") == 7
-    assert "'second'" in found.inner_text()
-    assert not {"gone", "first"} & set(re.findall(r"\w+", found.inner_text()))
+    assert place.locator("b").inner_text() == "bold"
+    assert place.locator("svg").get_attribute("width") == "9"
+    assert place.locator("img.output").evaluate("e => e.naturalWidth") == 7
+    assert "'second'" in place.inner_text()
+    assert not {"gone", "first"} & set(re.findall(r"\w+", place.inner_text()))
 
 
 def test_scripts_in_output_do_not_run(browser, address):
@@ -199,7 +202,7 @@ def test_stop_and_restart(page):
     stop = page.get_by_role("button", name="Stop")
     assert stop.is_disabled()
     write(page, 1, "print('on')\nwhile True: pass")
-    cell(page, 1).get_by_text("on", exact=True).wait_for(timeout=60_000)
+    cell(page, 1).get_by_text("on", exact=True).wait_for()
     page.get_by_role("button", name="Run cell 2", exact=True).click()
     says(page, "Wait for the cell that is running")
     stop.click()
@@ -227,15 +230,15 @@ def test_live_page_passes_the_gate_and_runs_code_that_it_hides(page, address):
     write(page, 2, "print(groups.max()); 1 / 0")
     says(page, "Stopped in cell 2")
     page.evaluate(AXE)
-    found = []
+    violations = []
     for (width, height), scheme in zip(SIZES.values(), ("light", "dark"), strict=True):
         page.set_viewport_size({"width": width, "height": height})
         wide = "document.documentElement.scrollWidth - window.innerWidth"
         assert page.evaluate(wide) <= 0
         page.emulate_media(color_scheme=scheme)
         page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
-        found += axe_violations(page)
-    assert found == []
+        violations += axe_violations(page) + low_contrast(page)
+    assert violations == []
 
 
 def test_server_that_goes_is_said_and_edits_stay(browser, address):
@@ -335,8 +338,8 @@ def test_binder_makes_a_server_where_there_is_none(browser, address):
 
 
 def policy_of(html):
-    found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', html)
-    parts = (part.split(None, 1) for part in found.group(1).split("; "))
+    meta = one(parsed(html), "a page", "a policy", "meta[http-equiv]")
+    parts = (part.split(None, 1) for part in meta["content"].split("; "))
     return {name: value for name, value in parts}
 
 
@@ -347,7 +350,8 @@ def test_live_page_has_a_policy_and_a_script_that_reading_pages_have_not():
     assert "live.mjs" in twin and "live.mjs" not in reading
     assert policy_of(twin) == policy_of(reading) | {"connect-src": "'self'"}
     notebook = nbformat.read(ROOT / f"{PAGE}.ipynb", 4)
-    known = live_page.live_page(reading, "x.html", notebook, "owner/name")
+    name = f"{PAGE}.html".rpartition("/")[2]
+    known = live_page.live_page(reading, name, notebook, "owner/name")
     assert 'data-binder="https://mybinder.org/build/gh/owner/name/main"' in known
     allowed = policy_of(known)["connect-src"].split()
     assert allowed[0] == "'self'" and "wss://*.mybinder.org" in allowed
@@ -410,7 +414,7 @@ def run_all(page, place):
     page.goto(place)
     says(page, "Connected")
     page.get_by_role("button", name="Run all").click()
-    said = says(page, re.compile("has run|Stopped|lost|died"), seconds=540)
+    said = says(page, re.compile("has run|Stopped|lost|died"))
     assert page.locator(".traceback").all_inner_texts() == [], said
     assert "has run" in said
     return said
@@ -455,8 +459,8 @@ def files_named(code, folder):
 
 
 def test_no_cell_needs_a_file_of_the_project():
-    found = files_named("open('../figures/site/book.css')", ROOT / BOOK)
-    assert found == ["../figures/site/book.css"]
+    names = files_named("open('../tools/site/static/book.css')", ROOT / BOOK)
+    assert names == ["../tools/site/static/book.css"]
     for text in texts():
         for each in nbformat.read(text.with_suffix(".ipynb"), 4).cells:
             if each.cell_type == "code":
@@ -499,7 +503,7 @@ def test_code_that_the_book_has_changed_does_not_come_back(page):
     # The next edition, in which the code of this cell is another.
     with urllib.request.urlopen(page.url) as answer:
         html = answer.read().decode()
-    start = [found.start() for found in re.finditer('<div class="cell_input', html)][1]
+    start = [match.start() for match in re.finditer('<div class="cell_input', html)][1]
     line = html[start:].replace("<pre>", "<pre>by_the_book = 1\n", 1)
     changed = html[:start] + line
     page.route("**/*.live.html", lambda route: route.fulfill(body=changed))
@@ -605,13 +609,13 @@ def test_kernel_that_cannot_live_is_one_sentence(browser, tmp_path):
         page.goto(address)
         says(page, "Connected")
         write(page, 1, "1")
-        said = says(page, re.compile("died|could not|lost"), seconds=180)
+        said = says(page, re.compile("died|could not|lost"))
         assert said.count(". ") <= 3 and "'" not in code_of(page, 1)
         # What kills it is gone: the next cell gets a kernel that lives.
         (startup / "00.py").unlink()
         for _ in range(20):
             page.get_by_role("button", name="Run cell 1", exact=True).click()
-            said = says(page, re.compile("has run|died|could not|lost"), seconds=180)
+            said = says(page, re.compile("has run|died|could not|lost"))
             if "has run" in said:
                 break
         assert said.startswith("Cell 1 has run")
@@ -652,9 +656,9 @@ def test_server_started_again_on_its_port_is_found_with_its_new_key(browser, tmp
 def test_second_server_on_a_port_says_which_to_take(address):
     port = re.search(r":(\d+)/", address)[1]
     command = [sys.executable, "-m", "tools.live", "--port", port]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert found.returncode == 1
-    assert found.stderr == (
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr == (
         f"error: port {port} is taken; choose another one, as in: make live"
         f" PORT={int(port) + 1}\n"
     )
@@ -682,7 +686,7 @@ def test_server_leaves_nothing_behind(browser, tmp_path):
             assert [p.name for p in temporary.rglob("mine.txt")] == ["mine.txt"]
             page.close()
             server.send_signal(signal.SIGINT)
-            server.wait(30)
+            server.wait(LIMIT)
     assert list(temporary.iterdir()) == []
     # Nor did it write into the home that Jupyter takes for such files.
     assert not (tmp_path / "runtime").exists()

@@ -27,17 +27,17 @@ def letters(tex):
     tex = SILENT.sub(" ", tex)
     # The superscripts of a weight matrix name it and are no letters of their own.
     tex = re.sub(r"W\^(\{[^{}]*\}|[QKVO])", "W", tex).replace(r"\rVert_F", "")
-    found = []
+    letters = []
 
     def styled(match):
-        found.append(f"{match.group(1)} {match.group(2).strip('{}')}")
+        letters.append(f"{match.group(1)} {match.group(2).strip('{}')}")
         return " "
 
     tex = FONT.sub(styled, tex)
     for command, letter in re.findall(r"\\([A-Za-z]+)|([A-Za-z])", tex):
         if letter or GREEK.fullmatch(command):
-            found.append(letter or f"\\{command}")
-    return found
+            letters.append(letter or f"\\{command}")
+    return letters
 
 
 def formulas(text):

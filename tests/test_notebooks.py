@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from itertools import combinations
 from pathlib import Path
 
 import nbformat
 import pytest
+from waits import LIMIT, until
 
 from tools import notebooks
 from tools.command import ROOT, PipelineError, exclusive, replace, run_main
@@ -326,7 +326,7 @@ def test_commands_end_in_one_sentence():
 
 def test_interrupted_run_leaves_the_old_notebook(book):
     path = write(
-        book, "import pathlib, time; pathlib.Path('go').touch(); time.sleep(60)"
+        book, "import pathlib, time; pathlib.Path('go').touch(); time.sleep(9999)"
     )
     path.with_suffix(".ipynb").write_text("{}")
     code = (
@@ -336,12 +336,9 @@ def test_interrupted_run_leaves_the_old_notebook(book):
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL
     )
-    for _ in range(600):
-        if (path.parent / "go").exists():
-            break
-        time.sleep(0.1)
+    assert until((path.parent / "go").exists, lambda: process.poll() is not None)
     process.send_signal(2)
-    assert process.wait(timeout=60) != 0
+    assert process.wait(LIMIT) != 0
     assert path.with_suffix(".ipynb").read_text() == "{}"
     assert leftovers(book) == ["one.ipynb"]
 

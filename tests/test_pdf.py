@@ -6,11 +6,12 @@ import re
 import pytest
 from pypdf import PdfReader
 
+from tools import browser as browser_tools
 from tools import pdf
 from tools.bind import Heading, Page
 from tools.command import ROOT, PipelineError
-from tools.live_page import SUFFIX
 from tools.serve import HTML
+from tools.site.live_page import SUFFIX
 
 FRONT = "chapters/index.html"
 CHECKS = "chapters/reference/more-checks-2.html"
@@ -95,7 +96,7 @@ def test_site_that_is_not_built_is_one_sentence(tmp_path):
 
 def test_missing_browser_is_one_sentence(monkeypatch):
     monkeypatch.setattr(pdf, "fresh_site", lambda: ROOT / HTML)
-    monkeypatch.setattr(pdf, "browser_path", lambda: None)
+    monkeypatch.setattr(browser_tools, "browser_path", lambda: None)
     with pytest.raises(PipelineError, match="install Chromium"):
         pdf.main()
 
@@ -125,22 +126,22 @@ def test_sheets_are_counted_and_numbered(small, texts):
 
 def contents_of(texts):
     """Number of the sheet with the contents; the landing page may take several."""
-    (found,) = [i for i, text in enumerate(texts) if "Contents\nReference" in text]
-    return found
+    (number,) = [i for i, text in enumerate(texts) if "Contents\nReference" in text]
+    return number
 
 
 def page_foot(sheet):
     """Text in the bottom margin of a sheet."""
-    found = []
+    words = []
 
     def visit(text, matrix, text_matrix, *_):
         # y of the text in points: the product of both matrices.
         y = text_matrix[4] * matrix[1] + text_matrix[5] * matrix[3] + matrix[5]
         if 0 < y < 24 / 25.4 * 72 and text.strip():
-            found.append(text.strip())
+            words.append(text.strip())
 
     sheet.extract_text(visitor_text=visit)
-    return " ".join(found)
+    return " ".join(words)
 
 
 def test_contents_tell_the_pages_where_the_titles_are(small, texts):

@@ -16,11 +16,11 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import docutils_namespace
 
-from tools import plain
 from tools.command import ROOT, PipelineError
 from tools.digests import KEY
-from tools.plain_check import require_plain
-from tools.plain_inline import at_start, escaped, joined
+from tools.site.plain import notebook as plain
+from tools.site.plain.check import require_plain
+from tools.site.plain.inline import at_start, escaped, joined
 from tools.texts import METADATA, SETS, read_text, texts
 
 ADDRESS = "https://example.org/book/"

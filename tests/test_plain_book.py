@@ -14,9 +14,9 @@ from pybtex.richtext import Text
 from sphinxcontrib.bibtex.citation_target import parse_citation_targets
 
 from tools.command import ROOT
-from tools.head import public_address
-from tools.plain_check import require_plain
+from tools.launch import public_address
 from tools.serve import HTML
+from tools.site.plain.check import require_plain
 from tools.texts import texts
 
 SITE = ROOT / HTML
@@ -81,11 +81,11 @@ def names(entry):
 
 def citation(text):
     """Words of a citation, from its keys and what is said around them."""
-    found = []
+    words = []
     for target in parse_citation_targets(text):
         entry = WORKS[target.key]
-        found += [target.pre, names(entry), entry.fields["year"], target.post]
-    return f" {' '.join(found)} "
+        words += [target.pre, names(entry), entry.fields["year"], target.post]
+    return f" {' '.join(words)} "
 
 
 def words(soup, citations=None):
@@ -104,7 +104,7 @@ def words(soup, citations=None):
 
 def without_code(text):
     """A text but for its code; what stands in a directive is no code."""
-    found, ends, inside = [], [], False
+    kept, ends, inside = [], [], False
     for line in text.split("\n"):
         fence = FENCE.fullmatch(line)
         if fence and ends and fence.groups() == (ends[-1], ""):
@@ -112,15 +112,15 @@ def without_code(text):
         elif fence and not inside:
             ends, inside = [*ends, fence[1]], not fence[2].startswith("{")
         elif not inside:
-            found.append(line)
-    return CODE.sub("", "\n".join(found))
+            kept.append(line)
+    return CODE.sub("", "\n".join(kept))
 
 
 def formulas(text):
     """The formulas of a cell, however their lines, bars and tags are written."""
     text = re.sub(r"^ *\|.*", lambda row: row[0].replace(r"\|", "|"), text, flags=re.M)
-    found = (a or b for a, b in FORMULA.findall(without_code(text)))
-    return Counter(normal(each) for each in found)
+    formulas = (a or b for a, b in FORMULA.findall(without_code(text)))
+    return Counter(normal(each) for each in formulas)
 
 
 def normal(tex):
@@ -168,10 +168,10 @@ def test_numbers_and_titles_of_statements_are_those_of_the_site(page):
         "\n".join(b for _, b in cells(page)),
         re.M,
     )
-    found = {
+    links = {
         name: re.sub(r"\W+", " ", plain_math(head)).strip() for name, head, _ in heads
     }
-    assert found == wanted
+    assert links == wanted
 
 
 def plain_math(text):

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 
 import pytest
@@ -45,13 +46,13 @@ def test_requirements_say_what_pyproject_says():
 
 def imported(path):
     """The packages that a file imports, anywhere in it."""
-    found = set()
+    packages = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            packages |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found
+            packages.add(node.module.split(".")[0])
+    return packages
 
 
 def test_lib_imports_its_dependencies_and_no_other_package():
@@ -82,6 +83,44 @@ def test_notebooks_import_the_dependencies_and_no_other_package():
             assert distributions & needs, f"{text.name} imports {name}"
 
 
+def test_benchmarks_write_data_and_tools_read_it():
+    """No arrow between the two, and none from the tools to what stands on them."""
+    for folder, others in {
+        "tools": {"benchmarks"},
+        "benchmarks": {"tools", "coursework"},
+        "coursework": {"benchmarks"},
+        "tools/site": {"coursework"},
+    }.items():
+        paths = [*(ROOT / folder).rglob("*.py")]
+        assert len(paths) > 5
+        for path in paths:
+            assert not imported(path) & others, path
+
+
+def test_no_private_name_of_a_tool_is_imported():
+    for path in (ROOT / "tools").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = [alias.name for alias in node.names]
+                assert not [n for n in names if n[0] == "_" and n[1] != "_"], path
+
+
+def test_tools_import_in_no_circle():
+    known = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in (ROOT / "tools").rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    arrows = {}
+    for name, path in known.items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                arrows.setdefault(name, set()).update(inner & known.keys())
+                arrows[name] |= {node.module} & known.keys()
+    assert len([*TopologicalSorter(arrows).static_order()]) > 30
+
+
 def test_lib_and_the_commands_of_readers_need_no_posix():
     """All of lib, and what opens JupyterLab, where a Unix-only module is missing."""
     parts = [p.relative_to(ROOT).with_suffix("") for p in (ROOT / "lib").rglob("*.py")]
@@ -102,10 +141,10 @@ for name in {[*modules, "tools.lab", "tools.launch", "tools.wheel"]!r}:
 from tools import lab
 assert "--allow-root" not in lab.command(["3"])[1]
 """
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
     )
-    assert found.returncode == 0, found.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_requirements_install_from_any_folder(tmp_path):
@@ -116,11 +155,11 @@ def test_requirements_install_from_any_folder(tmp_path):
         f"for each in parse({str(ROOT / 'requirements.txt')!r}, session=S()):\n"
         "    print(each.is_editable, each.requirement)"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
     )
-    assert found.returncode == 0, found.stderr
-    lines = found.stdout.splitlines()
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
     wanted = [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["book"]]
     assert lines == [f"False {entry}" for entry in wanted]
 

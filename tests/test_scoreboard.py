@@ -2,8 +2,8 @@
 
 import pytest
 
-from tools.pages import times
-from tools.scoreboard import SCOREBOARD, companion, kind, stem
+from tools.site.records import times
+from tools.site.scoreboard import SCOREBOARD, companion, kind, stem
 from tools.verdicts import collect, statement_kinds
 
 ADDRESS = f"{SCOREBOARD}.html"
@@ -180,8 +180,8 @@ def test_companion_holds_and_is_the_nearest_of_its_section():
 
 def test_every_statement_of_a_claim_has_a_kind():
     kinds = statement_kinds()
-    found = {kinds[row.statement] for row in collect() if row.statement}
-    assert {"theorem", "proposition"} <= found and "proof" not in found
+    used = {kinds[row.statement] for row in collect() if row.statement}
+    assert {"theorem", "proposition"} <= used and "proof" not in used
 
 
 def test_fresh_seeds_are_told_in_words(board):

@@ -1,6 +1,7 @@
 """The built site in a browser: quiet, self-contained, accessible, light, legible."""
 
 import gzip
+import json
 import re
 import socket
 import subprocess
@@ -21,10 +22,11 @@ from bs4 import BeautifulSoup
 import lib
 from tools.browser import cold_visit
 from tools.command import ROOT
-from tools.finish import with_policy
-from tools.head import base_path, public_address
-from tools.live_page import SUFFIX
+from tools.launch import base_path, public_address
 from tools.serve import HTML
+from tools.site.finish import set_policy
+from tools.site.live_page import SUFFIX
+from tools.site.markup import parsed
 from tools.verdicts import used_in
 
 SITE = ROOT / HTML
@@ -59,11 +61,46 @@ for (const span of document.querySelectorAll('pre span, dt.sig span'))
 for (const code of document.querySelectorAll('pre, dt.sig')) code.normalize();
 """
 
+# Texts that are painted alike have the same contrast, and it takes axe nine tenths of
+# its time: of each kind it examines three. A kind is a color and a size of letters on
+# the grounds behind them. What is positioned on its own can cover other things or be
+# covered, and is a kind for itself.
+EXAMPLES = """
+const examples = () => {
+  const grounds = new Map([[null, '']]), kinds = new Map();
+  let alone = 0;
+  const ground = (e) => {
+    if (grounds.has(e)) return grounds.get(e);
+    const s = getComputedStyle(e);
+    const own = [s.backgroundColor, s.backgroundImage, s.opacity, s.filter,
+                 s.mixBlendMode, s.zIndex].join(' ');
+    const plain = own === 'rgba(0, 0, 0, 0) none 1 none normal auto';
+    const lifted = !['static', 'relative'].includes(s.position);
+    const made = ground(e.parentElement)
+      + (plain ? '' : ` | ${own}`) + (lifted ? ` | ${alone++}` : '');
+    grounds.set(e, made);
+    return made;
+  };
+  for (const e of document.body.querySelectorAll('*')) {
+    const says = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!says && !e.matches('input, select, textarea, button')) continue;
+    if (!e.checkVisibility({visibilityProperty: true}) || !e.getClientRects().length)
+      continue;
+    const s = getComputedStyle(e);
+    const kind = [ground(e), s.color, s.fill, s.fontSize, s.fontWeight, s.textShadow,
+                  e.matches('a, button, input, select, textarea')].join(' | ');
+    kinds.set(kind, [...(kinds.get(kind) ?? []), e]);
+  }
+  return [...kinds.values()].flatMap((all) =>
+    [...new Set([all[0], all[all.length >> 1], all.at(-1)])]);
+};
+"""
+
 
 def pages():
     """Addresses of the reading pages, less the redirection at the root of the site."""
-    found = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
-    kept = (p for p in found if "_static" not in p and not p.endswith(SUFFIX))
+    names = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
+    kept = (p for p in names if "_static" not in p and not p.endswith(SUFFIX))
     return sorted(p for p in kept if p != "index.html")
 
 
@@ -115,6 +152,42 @@ def test_page_passes_the_gate(site, browser, name, size):
 
     All rules are tried in the light; what changes in the dark is the contrast.
     """
+    assert complaints(site, browser, name, size) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", pages())
+def test_every_text_of_a_page_has_contrast(site, browser, name):
+    assert complaints(site, browser, name, "wide", every=True) == []
+
+
+def test_gate_notices_what_it_is_for(site, browser):
+    """Faults planted in a page, each of which changes one thing."""
+    planted = """{
+      const texts = document.querySelectorAll('article p');
+      ['pale', 'ground', 'faint'].forEach((name, k) => (texts[k].id = name));
+      texts[0].style.color = '#999';
+      texts[1].style.background = '#555';
+      texts[2].style.opacity = 0.4;
+      const broad = document.createElement('div');
+      broad.style.width = '3000px';
+      broad.style.height = '1px';
+      document.body.append(broad, new Image(9, 9), document.createElement('input'));
+      console.error('dropped');
+    }"""
+    name = "chapters/reference/bibliography.html"
+    found = complaints(site, browser, name, "wide", script=planted)
+    contrast = "axe color-contrast: ['#"
+    for fault in (
+        *("dropped", "scrolls", "light: axe image-alt", "light: axe label"),
+        *(f"light: {contrast}{place}" for place in ("pale", "ground", "faint")),
+        f"dark: {contrast}faint",
+    ):
+        assert any(each.startswith(fault) for each in found), (fault, found)
+
+
+def complaints(site, browser, name, size, every=False, script="0"):
+    """What a page of the site does wrong, after a script has changed it."""
     width, height = SIZES[size]
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -123,6 +196,7 @@ def test_page_passes_the_gate(site, browser, name, size):
     )
     seen = []
     page = opened(context, site + name, seen)
+    page.evaluate(script)
     wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     if wide > 0:
         seen.append(f"scrolls {wide} px sideways")
@@ -130,29 +204,41 @@ def test_page_passes_the_gate(site, browser, name, size):
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.evaluate(PLAIN)
     page.evaluate(AXE)
-    for scheme, rules in (("light", None), ("dark", ["color-contrast"])):
+    for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
-        seen += [f"{scheme}: {violation}" for violation in axe_violations(page, rules)]
+        found = [] if scheme == "dark" else axe_violations(page)
+        found += low_contrast(page, every)
+        seen += [f"{scheme}: {violation}" for violation in found]
     context.close()
-    assert seen == []
+    return seen
 
 
-def axe_violations(page, rules=None):
-    """What axe finds of serious or critical impact, by all rules or by some."""
-    result = page.evaluate(
-        """rules => axe.run({
-          preload: false, resultTypes: ['violations'],
-          rules: rules ? {} : {'label-content-name-mismatch': {enabled: true}},
-          ...(rules && {runOnly: {type: 'rule', values: rules}}),
-        })""",
-        rules,
-    )
+def axe_violations(page):
+    """What axe finds of serious or critical impact, but for the contrast of texts."""
+    rules = {"label-content-name-mismatch": True, "color-contrast": False}
+    chosen = {name: {"enabled": on} for name, on in rules.items()}
+    return serious(page, f"document, {{rules: {json.dumps(chosen)}}}")
+
+
+def low_contrast(page, every=False):
+    """The texts of too little contrast, found in some of each kind or in all."""
+    where = "document" if every else "{include: examples()}"
+    return serious(page, f"{where}, {{runOnly: ['color-contrast']}}")
+
+
+def serious(page, arguments):
+    result = page.evaluate(f"""() => {{
+      {EXAMPLES}
+      const run = (where, options) =>
+        axe.run(where, {{preload: false, resultTypes: ['violations'], ...options}});
+      return run({arguments});
+    }}""")
     return [
-        f"axe {found['id']}: {node['target']} {node['html'][:120]}"
-        for found in result["violations"]
-        if found["impact"] in ("serious", "critical")
-        for node in found["nodes"]
+        f"axe {violation['id']}: {node['target']} {node['html'][:120]}"
+        for violation in result["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
     ]
 
 
@@ -272,6 +358,12 @@ def test_policy_refuses_what_the_page_did_not_bring(site, browser):
     )
     assert page.evaluate("window.x") is None
     page.close()
+
+
+def with_policy(html):
+    tree = parsed(html)
+    set_policy(tree, "a page")
+    return str(tree)
 
 
 def test_policy_names_inline_scripts_and_nothing_is_a_handler():
@@ -424,7 +516,7 @@ def test_figures_are_legible_on_their_page(site, browser, scheme):
     context = browser.new_context(color_scheme=scheme)
     page = context.new_page()
     page.goto(site + CHAPTER, wait_until="networkidle")
-    found = page.evaluate(
+    contrasts = page.evaluate(
         "() => {"
         + CONTRAST
         + """
@@ -445,8 +537,8 @@ def test_figures_are_legible_on_their_page(site, browser, scheme):
         return worst;
       }"""
     )
-    assert found["text"] >= 4.5
-    assert found["mark"] >= 3
+    assert contrasts["text"] >= 4.5
+    assert contrasts["mark"] >= 3
     ink, body = page.evaluate(
         "[getComputedStyle(document.querySelector('.book-figure svg')).color,"
         " getComputedStyle(document.body).color]"

@@ -3,27 +3,53 @@
 import re
 
 import nbformat
+import pytest
+from IPython.core.formatters import DisplayFormatter
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from lib.claims import ClaimFailed, verify
-from tools.command import ROOT
-from tools.pages import ERRATA
+from lib.claims import MIME_TYPE, ClaimFailed, verify
+from tools.command import ROOT, PipelineError
+from tools.site.scoreboard import ERRATA
 from tools.texts import texts
-from tools.verdicts import VERDICT, code_of, collect, names_of_lib, used_in
+from tools.verdicts import Row, code_of, collect, names_of_lib, page_rows, used_in
 
 PROVED = re.compile(
     r"\{prf:(?:theorem|proposition|corollary|lemma)\}[^\n]*\n:label: (\S+)"
 )
 
 
-def test_html_of_a_verdict_is_read_back():
+def test_a_verdict_is_stored_as_data(tmp_path):
+    """What a kernel makes of it, as a page of a notebook has it."""
     verdict = verify(
         "a < b & “c”", measured=1.0, expected=1, tolerance=0.1, statement="thm-x"
     )
-    found = VERDICT.fullmatch(verdict._repr_html_())
-    assert found["word"] == "HOLDS" and found["statement"] == "thm-x"
-    assert found["id"] == verdict.anchor
-    bare = VERDICT.fullmatch(verify("c", measured=1, at_most=2)._repr_html_())
-    assert bare["statement"] is None and bare["claim"] == "c"
+    bare = verify("c", measured=1, at_most=2)
+    text = notebook_with(
+        tmp_path, *(DisplayFormatter().format(v)[0] for v in (verdict, bare))
+    )
+    first, second = page_rows(text, tmp_path)
+    assert first == Row(
+        "page", "Section", verdict.anchor, "HOLDS", "a < b & “c”", "thm-x",
+        verdict.numbers(), verdict._repr_html_(),
+    )  # fmt: skip
+    assert second.statement is None and second.claim == "c"
+
+
+def notebook_with(folder, *data):
+    """The text of a notebook whose one cell has these outputs."""
+    cell = new_code_cell(
+        "verify()", outputs=[new_output("display_data", d) for d in data]
+    )
+    notebook = new_notebook(cells=[new_markdown_cell("# Section"), cell])
+    nbformat.write(notebook, folder / "page.ipynb")
+    return folder / "page.md"
+
+
+def test_a_verdict_without_data_is_one_sentence(tmp_path):
+    verdict = verify("c", measured=1, at_most=2)
+    text = notebook_with(tmp_path, {"text/html": verdict._repr_html_()})
+    with pytest.raises(PipelineError, match="^page: .*without data; make notebooks"):
+        list(page_rows(text, tmp_path))
 
 
 def test_every_call_of_verify_shows_its_verdict():
@@ -31,11 +57,9 @@ def test_every_call_of_verify_shows_its_verdict():
     for text in texts():
         for cell in nbformat.read(text.with_suffix(".ipynb"), 4).cells:
             if cell.cell_type == "code":
-                html = "".join(
-                    o.get("data", {}).get("text/html", "") for o in cell.outputs
-                )
+                shown = [o for o in cell.outputs if MIME_TYPE in o.get("data", {})]
                 calls = len(re.findall(r"^ *verify\(", cell.source, re.M))
-                assert len(VERDICT.findall(html)) == calls, cell.source
+                assert len(shown) == calls, cell.source
 
 
 def test_every_proved_statement_is_checked_and_every_check_has_its_statement():

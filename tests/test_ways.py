@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from tools import running, ways
+from tools import ways
 from tools.command import ROOT
+from tools.site import running
 from tools.texts import SETS, texts
 
 HEAD = """---
@@ -28,9 +29,9 @@ def test_record_has_every_notebook_and_every_installation():
     record = json.loads((ROOT / ways.RECORD).read_text("utf-8"))
     every = {path.stem for path in [*texts(), *texts(ROOT, SETS)]}
     assert {*record["notebooks"]} == every, "run make ways"
-    for name, found in record["notebooks"].items():
-        assert "failed" not in found["alone"], name
-        assert found["alone"]["cells"] > 0
+    for name, runs in record["notebooks"].items():
+        assert "failed" not in runs["alone"], name
+        assert runs["alone"]["cells"] > 0
     assert {*record["installs"]} == {*ways.INSTALLS}
 
 
@@ -49,13 +50,13 @@ def test_what_a_notebook_needs_is_noticed(source, failed, tmp_path, monkeypatch)
     ways.kernel(sys.executable, tmp_path / "jupyter")
     text = tmp_path / "one.md"
     text.write_text(HEAD % source)
-    found = ways.run_alone(text)
-    assert found.get("failed", "").startswith(failed or "")
-    assert ("failed" in found) == (failed is not None)
+    outcome = ways.run_alone(text)
+    assert outcome.get("failed", "").startswith(failed or "")
+    assert ("failed" in outcome) == (failed is not None)
     # The first cell, and this one; a kernel that dies may die before it says so.
-    assert found["cells"] == 2 or (failed == "Kernel died" and found["cells"] == 1)
-    told = running.told(found)
-    assert told.startswith(found["date"]) and (not failed or failed in told)
+    assert outcome["cells"] == 2 or (failed == "Kernel died" and outcome["cells"] == 1)
+    told = running.told(outcome)
+    assert told.startswith(outcome["date"]) and (not failed or failed in told)
 
 
 def test_failed_installation_and_unknown_notebook_are_one_sentence(monkeypatch):
@@ -69,5 +70,5 @@ def test_failed_installation_and_unknown_notebook_are_one_sentence(monkeypatch):
 def test_an_installation_is_measured(tmp_path, monkeypatch):
     """Of nothing: an environment as venv makes it has no packages."""
     monkeypatch.setattr(ways, "pip_install", lambda *given: None)
-    found = ways.measure(tmp_path / "venv", ["{wheel}[lab]"], tmp_path / "x.whl")
-    assert found["packages"] == 0 and found["megabytes"] == 0
+    install = ways.measure(tmp_path / "venv", ["{wheel}[lab]"], tmp_path / "x.whl")
+    assert install["packages"] == 0 and install["megabytes"] == 0

@@ -26,7 +26,7 @@ def profile(folder: Path, root: Path) -> Path:
 
 
 def watch(root: str) -> None:
-    """From now on refuse to open the files below ``root`` that no package has.
+    """Refuse from now on to open the files below ``root`` that no package has.
 
     Allowed are ``lib``, an environment that lies there, and the folder of the images.
     """

@@ -49,13 +49,13 @@ class Page:
 
 
 def places_of(reader: PdfReader, start: int) -> dict[str, Place]:
-    """Where the anchors of a printed page are, when ``start`` sheets precede it."""
-    found: dict[str, Place] = {"": (start, None, None)}
+    """Locate the anchors of a printed page that ``start`` sheets precede."""
+    places: dict[str, Place] = {"": (start, None, None)}
     for name, goal in reader.named_destinations.items():
         number = reader.get_destination_page_number(goal)
         if number is not None and number >= 0:
-            found[unquote(name.lstrip("/"))] = (start + number, goal.left, goal.top)
-    return found
+            places[unquote(name.lstrip("/"))] = (start + number, goal.left, goal.top)
+    return places
 
 
 def all_places(pages: Sequence[Page], prints: Sequence[PdfReader], gap: int) -> Places:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tools.command import PipelineError
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (
     "--no-sandbox",
@@ -21,6 +23,13 @@ QUIET = (
 def browser_path() -> str | None:
     """The first browser found on this machine, None where there is none."""
     return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def required_browser(purpose: str) -> str:
+    """The same, where there must be one; ``purpose`` says what for."""
+    if path := browser_path():
+        return path
+    raise PipelineError(f"no browser found: install Chromium to {purpose}")
 
 
 @contextmanager

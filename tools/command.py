@@ -1,4 +1,4 @@
-"""How a command of the project ends: at work done, or in one sentence.
+"""Every command of the project ends with its work done, or in one sentence.
 
 Only the standard library; what one system alone has is imported where it is used.
 """
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class PipelineError(RuntimeError):
-    """What is wrong, naming the file."""
+    """Says in one sentence what is wrong, and names the file."""
 
 
 def run_main(

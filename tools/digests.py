@@ -11,6 +11,7 @@ import ast
 import hashlib
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
     """
     cells = [c for c in read_text(path).cells if c.cell_type == "code"]
     code = [cell.source for cell in cells if cell.id != SETUP]
-    pending = _imports("\n".join(code), root)
+    pending = imports("\n".join(code), root)
     found: dict[str, str] = {}
     while pending:
         file = pending.pop()
@@ -43,11 +44,10 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
         if name in found:
             continue
         if file.suffix == ".py":
-            tree = ast.parse(file.read_bytes())
-            found[name] = sha(repr(meaning(tree)).encode())
+            found[name], names = _understood(file.read_bytes())
             # What its code reads lies beside it.
             pending += [p for p in file.parent.iterdir() if p.suffix in READ]
-            pending += _imports(tree, root)
+            pending += _files(names, root)
         else:
             found[name] = sha(file.read_bytes())
     found[path.relative_to(root).as_posix()] = sha(path.read_bytes())
@@ -85,10 +85,20 @@ def versions(root: Path = ROOT) -> list[tuple[str, str]]:
     return sorted(pin for pin in pins if pin[0].lower() in needed)
 
 
-def _imports(source: str | ast.AST, root: Path) -> list[Path]:
+@cache
+def _understood(module: bytes) -> tuple[str, frozenset[str]]:
+    """Digest of the meaning of a module, and the names that it imports."""
+    tree = ast.parse(module)
+    return sha(repr(meaning(tree)).encode()), _names(tree)
+
+
+def imports(source: str | bytes, root: Path = ROOT) -> list[Path]:
     """Files of ``lib`` that a piece of Python imports, and of the packages around."""
+    return _files(_names(ast.parse(source)), root)
+
+
+def _names(tree: ast.AST) -> frozenset[str]:
     names = {"lib"}
-    tree = ast.parse(source) if isinstance(source, str) else source
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
@@ -96,6 +106,10 @@ def _imports(source: str | ast.AST, root: Path) -> list[Path]:
             if node.level:
                 raise PipelineError(f"line {node.lineno} of lib imports relatively")
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(names)
+
+
+def _files(names: frozenset[str], root: Path) -> list[Path]:
     files = set()
     for parts in (name.split(".") for name in names):
         for end in range(1, len(parts) + 1 if parts[0] == "lib" else 0):

@@ -11,8 +11,8 @@ import hashlib
 from pathlib import Path
 
 from lib.figures.png import reduced
-from tools.browser import browser_path, launched
-from tools.command import ROOT, PipelineError, replace, run_main
+from tools.browser import launched, required_browser
+from tools.command import ROOT, replace, run_main
 
 DRAWINGS = ROOT / "lib" / "figures"
 WIDTH = 576  # CSS pixels, as on a page
@@ -20,15 +20,12 @@ WIDTH = 576  # CSS pixels, as on a page
 
 def photograph(svg: Path) -> bytes:
     """PNG of a drawing in dark ink on white, 1.5 pixels for each of CSS."""
-    path = browser_path()
-    if path is None:
-        raise PipelineError("no browser found: install Chromium to draw the PNG")
     text = svg.read_text("utf-8")
     page_text = (
         "<style>body{margin:0;background:#fff;color:#010203}svg{display:block;"
         f"width:{WIDTH}px;height:auto;font-family:'DejaVu Sans'}}</style>{text}"
     )
-    with launched(path) as browser:
+    with launched(required_browser("draw the PNG")) as browser:
         page = browser.new_page(device_scale_factor=1.5)
         page.set_content(page_text)
         shot = page.locator("svg").first.screenshot()

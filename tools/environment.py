@@ -59,15 +59,35 @@ def run(step, command):
         )
 
 
+def is_fresh(stamp, wanted):
+    """Whether an environment was made, to its end, from what is wanted."""
+    if not os.path.exists(stamp):
+        return False
+    with open(stamp) as file:
+        return file.read() == wanted
+
+
 def main(name=".venv", lock="requirements.lock"):
     check_version(sys.version_info)
+    stamp, wanted = os.path.join(ROOT, name, ".installed-from"), fingerprint(lock)
+    if is_fresh(stamp, wanted):
+        return
+    import fcntl
+
+    # One process at a time makes it; another one waits, and then finds it made.
+    with open(os.path.join(ROOT, lock)) as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (IOError, OSError):
+            print("environment: another make is creating %s; waiting for it" % name)
+            fcntl.flock(held, fcntl.LOCK_EX)
+        if not is_fresh(stamp, wanted):
+            create(name, lock, stamp, wanted)
+
+
+def create(name, lock, stamp, wanted):
+    """Make the environment from nothing, and note at the end what it was made from."""
     venv = os.path.join(ROOT, name)
-    stamp = os.path.join(venv, ".installed-from")
-    wanted = fingerprint(lock)
-    if os.path.exists(stamp):
-        with open(stamp) as file:
-            if file.read() == wanted:
-                return
     python = os.path.join(venv, "bin", "python")
     # A half-made environment is never mended: it is made anew.
     shutil.rmtree(venv, ignore_errors=True)
@@ -87,7 +107,10 @@ def main(name=".venv", lock="requirements.lock"):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        main(sys.argv[1], sys.argv[2])
-    else:
-        main()
+    try:
+        if len(sys.argv) == 3:
+            main(sys.argv[1], sys.argv[2])
+        else:
+            main()
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; make creates the environment anew")

@@ -29,18 +29,18 @@ RECORD = ".copied.json"
 
 def notebooks(root: Path = ROOT) -> list[Path]:
     """The notebooks of the book."""
-    found = sorted((root / BOOK).rglob("*.ipynb"))
-    return [path for path in found if ".ipynb_checkpoints" not in path.parts]
+    paths = sorted((root / BOOK).rglob("*.ipynb"))
+    return [path for path in paths if ".ipynb_checkpoints" not in path.parts]
 
 
 def chapter(asked: str, root: Path = ROOT) -> Path:
     """The notebook of the chapter with a number, a name, or a part of a name."""
-    found, part = notebooks(root), re.escape(asked)
+    every, part = notebooks(root), re.escape(asked)
     for wanted in (part, f"{part}-.*", f".*{part}.*"):
-        matching = [path for path in found if re.fullmatch(wanted, path.stem, re.I)]
+        matching = [path for path in every if re.fullmatch(wanted, path.stem, re.I)]
         if len(matching) == 1:
             return matching[0]
-    names = ", ".join(path.stem for path in found)
+    names = ", ".join(path.stem for path in every)
     how = "is no one chapter" if matching else "is no chapter"
     raise PipelineError(f"{asked!r} {how}; there are: {names}")
 

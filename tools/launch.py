@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from typing import Any
+from urllib.parse import urlsplit
 
 from tools.command import ROOT
 
@@ -49,19 +50,35 @@ def project(pyproject: str | None = None) -> dict[str, Any]:
 
 def project_url(name: str, pyproject: str | None = None) -> str | None:
     """An address from ``[project.urls]``; None while it is not there."""
-    found: str | None = project(pyproject).get("urls", {}).get(name)
-    return found
+    address: str | None = project(pyproject).get("urls", {}).get(name)
+    return address
+
+
+def public_address(pyproject: str | None = None) -> str | None:
+    """Return the address of the site, with a slash at its end; None without one."""
+    address = project_url("Homepage", pyproject)
+    if address is None:
+        return None
+    parts = urlsplit(address)
+    if parts.scheme != "https" or not parts.netloc or parts.query or parts.fragment:
+        raise ValueError(f"Homepage in pyproject.toml is no https address: {address!r}")
+    return f"{address.rstrip('/')}/"
+
+
+def base_path(address: str | None) -> str:
+    """Path under which the site is served: that of its address, or the root."""
+    return urlsplit(address).path if address else "/"
 
 
 def _name_in(pattern: re.Pattern[str], url: str, where: str, text: str | None) -> Any:
     address = project_url(url, text)
     if address is None:
         return None
-    if not (found := pattern.fullmatch(address)):
+    if not (match := pattern.fullmatch(address)):
         raise ValueError(
             f"{url} in pyproject.toml is no address on {where}: {address!r}"
         )
-    return found["name"]
+    return match["name"]
 
 
 def repository(pyproject: str | None = None) -> str | None:
@@ -82,7 +99,7 @@ def wheel_name(pyproject: str | None = None) -> str:
 
 
 def published(pyproject: str | None = None) -> str | None:
-    """What pip installs the package from, the best there is; None where nothing is.
+    """Return the best that pip can install the package from; None where nothing is.
 
     The package index, the wheel that stands on the site, or the repository.
     """
@@ -96,7 +113,7 @@ def published(pyproject: str | None = None) -> str | None:
 
 
 def theme_options(name: str | None) -> dict[str, Any]:
-    """What makes the theme put launch buttons on the pages that are notebooks."""
+    """Make the theme put launch buttons on the pages that are notebooks."""
     if name is None:
         return {}
     return {
@@ -116,7 +133,7 @@ def setup_cell(pyproject: str | None = None) -> str:
 
 
 def install_line(pyproject: str | None = None) -> str:
-    """What to do where there is neither a clone nor a wheel."""
+    """Say what to do where there is neither a clone nor a wheel."""
     if place := published(pyproject):
         return f"run %pip install {place} in a cell"
     return (

@@ -31,9 +31,10 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tools import environment
 from tools.command import ROOT, PipelineError, run_main
-from tools.finish import with_policy
-from tools.live_page import SUFFIX, offered
-from tools.serve import build
+from tools.serve import LITE, build
+from tools.site.finish import set_policy
+from tools.site.live_page import SUFFIX, offered
+from tools.site.markup import one, parsed
 from tools.texts import texts
 from tools.wheel import build as build_wheel
 
@@ -50,7 +51,6 @@ BOOK = "attention-in-the-limit"
 LOADED = (BOOK, "ipython", "comm", "jedi")
 ENVIRONMENT, BUILDER = ".venv-lite", "tools/lite.lock"
 WHEELS = ROOT / "tools" / "lite-wheels.lock"
-LITE = "lite"
 MARKERS = {
     "sys_platform": "emscripten", "platform_system": "Emscripten", "os_name": "posix",
     "python_version": "3.14", "python_full_version": "3.14.2", "extra": "",
@@ -85,9 +85,9 @@ def fetch_core(folder: Path) -> None:
 
 def unpack_core(archive: Path, folder: Path, integrity: str = INTEGRITY) -> None:
     """The files of Pyodide that a browser needs, if the archive is the pinned one."""
-    found = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-    if found != integrity:
-        raise PipelineError(f"{archive.name} is not Pyodide {VERSION}: sha512-{found}")
+    sha512 = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if sha512 != integrity:
+        raise PipelineError(f"{archive.name} is not Pyodide {VERSION}: sha512-{sha512}")
     with tarfile.open(archive) as packed:
         for name in (*RUNTIME, LOCK):
             member = packed.extractfile(f"package/{name}")
@@ -129,7 +129,7 @@ def fetch_pure(folder: Path, python: Path) -> None:
 
 
 def entry(wheel: Path) -> dict[str, Any]:
-    """What the lock of Pyodide says of a package: that of a wheel in pure Python."""
+    """Describe a wheel in pure Python as the lock of Pyodide describes a package."""
     name, version, *_ = parse_wheel_filename(wheel.name)
     with zipfile.ZipFile(wheel) as files:
         names = files.namelist()
@@ -175,18 +175,18 @@ def with_packages(lock: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def loaded(lock: dict[str, Any], names: tuple[str, ...]) -> list[str]:
     """The packages of these names with all that they need."""
-    found: list[str] = []
+    needed: list[str] = []
     todo = ["micropip", *names]
     while todo:
         name = todo.pop()
-        if name in lock["packages"] and name not in found:
-            found.append(name)
+        if name in lock["packages"] and name not in needed:
+            needed.append(name)
             todo += lock["packages"][name]["depends"]
-    return found
+    return needed
 
 
 def megabytes(folder: Path, lock: dict[str, Any]) -> int:
-    """What a kernel loads before its first cell, in whole megabytes."""
+    """Count what a kernel loads before its first cell, in whole megabytes."""
     wheels = [lock["packages"][name]["file_name"] for name in loaded(lock, LOADED)]
     return round(sum((folder / n).stat().st_size for n in (*RUNTIME, *wheels)) / 1e6)
 
@@ -224,24 +224,23 @@ def make_lite(pyodide: Path, site: Path, jupyter: Path) -> None:
 
 def with_its_policy(html: str) -> str:
     """A page of JupyterLite that may compile Python, and load from this host alone."""
-    html = with_policy(html, *MORE)
-    return html.replace("script-src 'self'", f"script-src {SCRIPTS}", 1)
+    tree = parsed(html)
+    set_policy(tree, "a page of JupyterLite", *MORE, scripts=SCRIPTS)
+    return str(tree)
 
 
 def offer(site: Path, size: int) -> None:
-    """On every page with code the button, on its live twin the way to JupyterLite."""
+    """Show the button on each page with code, and JupyterLite on its live twin."""
     for text in texts():
         name = text.relative_to(ROOT).with_suffix(".ipynb").as_posix()
         twin = (site / name).with_suffix(SUFFIX)
         start = posixpath.relpath(
             f"{LITE}/notebooks/index.html", posixpath.dirname(name)
         )
-        data = (
-            f'<section class="live" data-lite="{start}?path={name}" data-size="{size}"'
-        )
-        html = twin.read_text("utf-8")
-        if "data-lite=" not in html:
-            twin.write_text(html.replace('<section class="live"', data, 1), "utf-8")
+        tree = parsed(twin.read_text("utf-8"))
+        bar = one(tree, twin.name, "a bar", "section.live")
+        bar.attrs |= {"data-lite": f"{start}?path={name}", "data-size": str(size)}
+        twin.write_text(str(tree), "utf-8")
         page = (site / name).with_suffix(".html")
         page.write_text(offered(page.read_text("utf-8")), "utf-8")
 

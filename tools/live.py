@@ -26,8 +26,8 @@ from traitlets.config import Config
 
 from tools.command import ROOT, run_main
 from tools.lab import chapter
-from tools.live_page import SUFFIX, offered
 from tools.serve import Files, build, require_free
+from tools.site.live_page import SUFFIX, offered
 
 JUPYTER = "/jupyter/"
 
@@ -65,7 +65,7 @@ class LiveServer(ServerApp):
 
 
 def settings(port: int, key: str, scratch: Path) -> Config:
-    """What the server may do, whatever the reader's own configuration says.
+    """Say what the server may do, whatever the reader's own configuration says.
 
     It writes in the folder ``scratch`` alone: the home and the site may be read-only.
     """
@@ -88,8 +88,9 @@ def settings(port: int, key: str, scratch: Path) -> Config:
         log_level="ERROR",
     )
     config.IdentityProvider = Config(token=key)
-    # Kernels of closed pages end by themselves.
-    config.MappingKernelManager = Config(cull_idle_timeout=600)
+    # Kernels of closed pages end by themselves. One that does not answer in time is
+    # asked again by its page, which hears sooner of one that cannot live.
+    config.MappingKernelManager = Config(cull_idle_timeout=600, kernel_info_timeout=15)
     return config
 
 
@@ -108,7 +109,7 @@ def live_server(folder: Path, port: int, key: str, scratch: Path) -> LiveServer:
 
 
 def address(page: str, port: int, key: str) -> str:
-    """What the reader opens."""
+    """Return the address that the reader opens."""
     return f"http://127.0.0.1:{port}/{page}{SUFFIX}#token={key}"
 
 

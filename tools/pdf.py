@@ -22,7 +22,7 @@ from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
 from tools.bind import Heading, Page, all_places, bound
-from tools.browser import browser_path, launched
+from tools.browser import launched, required_browser
 from tools.command import ROOT, PipelineError, replace, run_main
 from tools.notebooks import FACTS
 from tools.serve import HTML, STAMP, served, source_digest
@@ -190,9 +190,7 @@ def fresh_site(root: Path = ROOT) -> Path:
 
 
 def main() -> None:
-    folder, path = fresh_site(), browser_path()
-    if path is None:
-        raise PipelineError("no browser found: install Chromium to print the book")
+    folder, path = fresh_site(), required_browser("print the book")
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     meta = {key.capitalize(): config[key] for key in ("title", "author")}
     date = date_of_outputs(json.loads((ROOT / FACTS).read_text("utf-8")))

@@ -15,10 +15,12 @@ import hashlib
 import io
 import json
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stdout
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -77,14 +79,14 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
 
     os.environ[claims.SEED_OFFSET] = str(offset)
     os.chdir(path.parent)
-    verify, found = claims.verify, []
+    verify, outcomes_of_page = claims.verify, []
 
     def record(*args: Any, **kwargs: Any) -> claims.Verdict:
         try:
             verdict = verify(*args, **kwargs)
         except claims.ClaimFailed as failure:
             verdict = failure.verdict
-        found.append(
+        outcomes_of_page.append(
             {
                 "page": page_name(path),
                 "id": verdict.anchor,
@@ -109,7 +111,7 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
         ) from error
     finally:
         claims.verify = verify
-    return found
+    return outcomes_of_page
 
 
 def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -158,19 +160,24 @@ def finished(journal: Path, current: dict[str, str]) -> dict[tuple[str, int], An
     runs = {}
     for line in journal.read_text("utf-8").splitlines() if journal.exists() else []:
         try:
-            page, offset, made_from, found = json.loads(line)
+            page, offset, made_from, outcome = json.loads(line)
         except ValueError:
             continue
         if current.get(page) == made_from:
-            runs[page, offset] = found
+            runs[page, offset] = outcome
     return runs
 
 
 def made_from(path: Path, root: Path) -> str:
     """Digest of all that the claims of a page depend on, which its prose is not."""
-    found = digests(path, root)
-    del found[path.relative_to(root).as_posix()]
-    return hashlib.sha256(repr(found).encode()).hexdigest()
+    sources = digests(path, root)
+    del sources[path.relative_to(root).as_posix()]
+    return hashlib.sha256(repr(sources).encode()).hexdigest()
+
+
+def _deaf() -> None:
+    """What interrupts the command is answered by the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
@@ -186,7 +193,7 @@ def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
         print(f"reseed: {len(wanted) - len(todo)} of {len(wanted)} runs were kept")
     # One process a task: nothing that a run leaves behind reaches the next one.
     with (
-        ProcessPoolExecutor(max_tasks_per_child=1) as pool,
+        ProcessPoolExecutor(max_tasks_per_child=1, initializer=_deaf) as pool,
         journal.open("a", encoding="utf-8") as file,
     ):
         file.write("\n")  # after a line that was cut
@@ -199,14 +206,18 @@ def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
                     continue
                 if error := task.exception():
                     failure = failure or error
-                    pool.shutdown(wait=False, cancel_futures=True)
+                    for each in tasks:
+                        each.cancel()
                     continue
                 kept[path.stem, offset] = task.result()
                 row = [path.stem, offset, current[path.stem], task.result()]
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 file.flush()
         except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # A pool that is shut down starts no process for what it has queued, and
+            # waits for it for ever; one whose processes are gone is at its end.
+            for child in active_children():
+                child.kill()
             raise
     if failure:
         raise failure

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
-import hashlib
 import os
 import re
 import shutil
@@ -21,17 +20,18 @@ from pathlib import Path
 from typing import Any
 
 import tornado.httpserver
-import tornado.ioloop
 import tornado.netutil
 import tornado.web
 
 from tools.command import ROOT, PipelineError, exclusive, run_main
-from tools.digests import stale
-from tools.head import NOT_FOUND, base_path, public_address
+from tools.digests import sha, stale
+from tools.launch import base_path, public_address
+from tools.site.head import NOT_FOUND
 from tools.texts import texts
 
 HTML = Path("_build/html")
 STAMP = Path("_build/built-from")
+LITE = "lite"  # folder of Python in the browser, in the site
 # What a build makes; a course, a printed book and other things lie beside it.
 MADE = (HTML, Path("_build/.doctrees"), Path("_build/jupyter_execute"))
 # What the site is made from: a change of any of these means a new build.
@@ -47,19 +47,30 @@ SOURCES = (
     "pyproject.toml",
     "tools",
 )
+# What single pages are made from, so that the others can stand.
+OF_PAGES = re.compile(
+    r"chapters/.*\.(md|ipynb|json)|lib/.*\.py|(benchmarks|coursework)/\w+\.json"
+    r"|coursework/source/.*"
+)
 
 
 def source_digest(root: Path = ROOT) -> str:
-    """Digest of every file the site is made from."""
-    digest = hashlib.sha256()
+    """Digest of every file the site is made from, one a line, before its name."""
+    lines = []
     for name in SOURCES:
         top = root / name
         for path in [top] if top.is_file() else sorted(top.rglob("*")):
             skipped = {"__pycache__", ".ipynb_checkpoints"} & set(path.parts)
             if path.is_file() and not skipped:
-                digest.update(f"{path.relative_to(root)}\0".encode())
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
+                lines.append(f"{sha(path.read_bytes())}  {path.relative_to(root)}\n")
+    return "".join(lines)
+
+
+def edited(before: str, now: str) -> list[str] | None:
+    """Files of pages that changed; None if something else did, or a file is new."""
+    one, two = (set(each.splitlines()) for each in (before, now))
+    old, new = ({line.partition("  ")[2] for line in x} for x in (one - two, two - one))
+    return sorted(new) if old == new and all(map(OF_PAGES.fullmatch, new)) else None
 
 
 def build(root: Path = ROOT) -> Path:
@@ -71,25 +82,31 @@ def build(root: Path = ROOT) -> Path:
                 " make notebooks executes it"
             )
     stamp, digest = root / STAMP, source_digest(root)
-    if stamp.exists() and stamp.read_text() == digest:
+    before = stamp.read_text() if stamp.exists() else ""
+    if before == digest:
         print("site: already built")
     else:
         with exclusive(root, "build of the site"):
-            _build(root)
+            added = (root / HTML / LITE).exists()  # to each page, by tools.lite
+            _build(root, None if added else edited(before, digest))
             stamp.write_text(digest)
     return root / HTML
 
 
-def _build(root: Path) -> None:
+def _build(root: Path, files: list[str] | None) -> None:
+    """Build the pages that some files reach, or all from nothing."""
     if not os.access(root, os.W_OK):
         raise PipelineError(
             f"the site is not built, and {root} is read-only: copy the project to a"
             " folder that you may write to"
         )
-    print("site: building from stored outputs")
     (root / STAMP).unlink(missing_ok=True)  # what is interrupted is begun anew
-    for folder in MADE:
-        shutil.rmtree(root / folder, ignore_errors=True)
+    if files is None:
+        print("site: building from stored outputs")
+        for folder in MADE:
+            shutil.rmtree(root / folder, ignore_errors=True)
+    else:
+        print(f"site: building again what these reach: {', '.join(files)}")
     command = [
         str(Path(sys.executable).with_name("jupyter-book")),
         "build",
@@ -166,29 +183,21 @@ async def serve(folder: Path, port: int) -> None:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Address of the site while a thread serves it on a free port."""
-    ready = threading.Event()
-    loops: list[tornado.ioloop.IOLoop] = []
-    ports: list[int] = []
+    sockets = tornado.netutil.bind_sockets(0, "127.0.0.1")
+    loop = asyncio.new_event_loop()
 
     def run() -> None:
-        asyncio.set_event_loop(asyncio.new_event_loop())
-        server = tornado.httpserver.HTTPServer(application(folder))
-        server.listen(0, address="127.0.0.1")
-        sockets = server._sockets.values()
-        ports.append(next(iter(sockets)).getsockname()[1])
-        loops.append(tornado.ioloop.IOLoop.current())
-        ready.set()
-        loops[0].start()
+        asyncio.set_event_loop(loop)
+        tornado.httpserver.HTTPServer(application(folder)).add_sockets(sockets)
+        loop.run_forever()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    if not ready.wait(10):
-        raise PipelineError("the site could not be served within 10 s")
     try:
-        yield f"http://127.0.0.1:{ports[0]}/"
+        yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}/"
     finally:
-        loops[0].add_callback(loops[0].stop)
-        thread.join(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
 
 
 def main() -> None:
@@ -196,7 +205,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--build-only", action="store_true")
     options = parser.parse_args()
-    folder = build()
+    try:
+        folder = build()
+    except KeyboardInterrupt:
+        raise PipelineError("interrupted; the site is then built anew") from None
     if not options.build_only:
         asyncio.run(serve(folder, options.port))
 

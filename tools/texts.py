@@ -26,12 +26,12 @@ METADATA = {
 def texts(root: Path = ROOT, top: Path = BOOK) -> list[Path]:
     """The texts that are notebooks: those whose front matter names a kernel."""
     every = sorted((root / top).rglob("*.md"))
-    found = [p for p in every if KERNEL in p.read_text("utf-8").split("\n---\n")[0]]
-    for one, two in combinations(found, 2):
+    kept = [p for p in every if KERNEL in p.read_text("utf-8").split("\n---\n")[0]]
+    for one, two in combinations(kept, 2):
         if one.stem == two.stem:
             both = f"{one.relative_to(root)}, {two.relative_to(root)}"
             raise PipelineError(f"two notebooks are named {one.stem!r}: {both}")
-    return found
+    return kept
 
 
 def read_text(path: Path) -> nbformat.NotebookNode:

@@ -6,28 +6,21 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import unescape
 from pathlib import Path
 
 import nbformat
 
-from tools.command import ROOT
+from lib.claims import MIME_TYPE
+from tools.command import ROOT, PipelineError
 from tools.texts import texts
 
-VERDICT = re.compile(
-    r'<p class="verdict[^"]*" id="(?P<id>[^"]+)">'
-    r'<strong class="verdict-word">(?P<word>\w+)</strong> '
-    r'<span class="verdict-claim">(?:<a href="#(?P<statement>[^"]+)">)?'
-    r"(?P<claim>.*?)(?:</a>)?</span> "
-    r'<span class="verdict-numbers">(?P<numbers>.*?)</span></p>'
-)
 HEADING = re.compile(r"^#+ (.+)$", re.M)
 STATEMENT = re.compile(r"\{prf:(\w+)\}[^\n]*\n:label: (\S+)")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One verdict of one page."""
+    """One verdict of one page: its data, and the HTML that was stored with them."""
 
     page: str
     section: str
@@ -36,6 +29,7 @@ class Row:
     claim: str
     statement: str | None
     numbers: str
+    html: str
 
 
 def collect(root: Path = ROOT) -> list[Row]:
@@ -50,14 +44,17 @@ def page_rows(text: Path, root: Path = ROOT) -> Iterator[Row]:
         if cell.cell_type == "markdown":
             section = next(reversed(HEADING.findall(cell.source)), section)
         for output in cell.get("outputs", []):
-            html = output.get("data", {}).get("text/html", "")
-            for found in VERDICT.finditer(html):
-                fields = {k: v and unescape(v) for k, v in found.groupdict().items()}
-                yield Row(page, section, **fields)
+            data = output.get("data", {})
+            if MIME_TYPE in data:
+                yield Row(page, section, **data[MIME_TYPE], html=data["text/html"])
+            elif 'class="verdict' in data.get("text/html", ""):
+                raise PipelineError(
+                    f"{page}: its notebook has a verdict without data; make notebooks"
+                )
 
 
 def statement_kinds(root: Path = ROOT) -> dict[str, str]:
-    """What each labeled statement of the book is, as ``{label: "theorem"}``."""
+    """Map the labels of the statements to their kinds: ``{label: "theorem"}``."""
     return {
         label: kind
         for path in texts(root)

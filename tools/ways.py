@@ -53,22 +53,22 @@ def pip_install(python: Path, *asked: str) -> None:
     """Install with pip, from elsewhere than the folder of the book."""
     line = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir"]
     clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    found = subprocess.run(
+    result = subprocess.run(
         [*line, "--disable-pip-version-check", *asked],
         cwd=python.parent,
         env=clean,
         capture_output=True,
         text=True,
     )
-    if found.returncode:
-        raise PipelineError(f"pip install {' '.join(asked)} failed:\n{found.stderr}")
+    if result.returncode:
+        raise PipelineError(f"pip install {' '.join(asked)} failed:\n{result.stderr}")
 
 
 def packages(python: Path) -> dict[str, str]:
     """Versions of what an environment holds, without pip itself."""
     line = [python, "-m", "pip", "list", "--format", "json"]
-    found = json.loads(subprocess.run(line, check=True, capture_output=True).stdout)
-    return {p["name"]: p["version"] for p in found if p["name"] not in HELPERS}
+    listed = json.loads(subprocess.run(line, check=True, capture_output=True).stdout)
+    return {p["name"]: p["version"] for p in listed if p["name"] not in HELPERS}
 
 
 def megabytes(folder: Path) -> float:
@@ -78,7 +78,7 @@ def megabytes(folder: Path) -> float:
 
 
 def measure(folder: Path, given: list[str], package: Path) -> dict[str, Any]:
-    """What an installation costs, with an empty cache; ``folder`` is then installed."""
+    """Measure an installation into ``folder`` with an empty cache."""
     python = environment(folder)
     empty, load = megabytes(folder), os.getloadavg()[0]
     given = [word.format(wheel=package) for word in given]
@@ -114,7 +114,7 @@ def run_alone(text: Path) -> dict[str, Any]:
     notebook = read_text(text)
     folder = Path(tempfile.mkdtemp(prefix="alone-"))
     used = _cpu()
-    found: dict[str, Any] = {"date": today()}
+    outcome: dict[str, Any] = {"date": today()}
     try:
         NotebookClient(
             notebook,
@@ -124,15 +124,15 @@ def run_alone(text: Path) -> dict[str, Any]:
         ).execute()
         left = [path.name for path in folder.iterdir()]
         if left:
-            found["failed"] = f"it left {', '.join(left)} in the folder"
+            outcome["failed"] = f"it left {', '.join(left)} in the folder"
     except CellExecutionError as error:
-        found["failed"] = f"{error.ename}: {error.evalue}"
+        outcome["failed"] = f"{error.ename}: {error.evalue}"
     except (CellTimeoutError, DeadKernelError) as error:
-        found["failed"] = str(error).splitlines()[0]
+        outcome["failed"] = str(error).splitlines()[0]
     finally:
         shutil.rmtree(folder)
     ran = [c for c in notebook.cells if c.get("execution_count")]
-    return found | {"cells": len(ran), "cpu_seconds": round(_cpu() - used, 1)}
+    return outcome | {"cells": len(ran), "cpu_seconds": round(_cpu() - used, 1)}
 
 
 def main() -> int:
@@ -165,11 +165,11 @@ def main() -> int:
         pip_install(python, "ipykernel")
         kernel(python, top)
         for name in names or every:
-            found = run_alone(every[name])
-            known.setdefault("notebooks", {}).setdefault(name, {})["alone"] = found
-            told = found.get("failed") or f"{found['cells']} cells ran"
+            outcome = run_alone(every[name])
+            known.setdefault("notebooks", {}).setdefault(name, {})["alone"] = outcome
+            told = outcome.get("failed") or f"{outcome['cells']} cells ran"
             print(f"ways: {name}, alone: {told}", flush=True)
-            failed += [name] if "failed" in found else []
+            failed += [name] if "failed" in outcome else []
             replace(record, json.dumps(known, indent=2, ensure_ascii=False) + "\n")
     return len(failed)
 

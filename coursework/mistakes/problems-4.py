@@ -301,9 +301,9 @@ def share():
             _CLIMB.replace("MERGE", "theta[i] += 1.0\n        w[i] += w[j]"),
         ),
         (
-            "leaves the masses out of the speeds",
+            "forgets the factor that was taken out of the kernel",
             ["climb-times"],
-            _CLIMB.replace("MERGE", _MERGE).replace("pull = w *", "pull = w.mean() *"),
+            _CLIMB.replace("MERGE", _MERGE).replace(" * np.exp(-start)", ""),
         ),
         (
             "returns the start as well, k numbers in the place of k − 1",

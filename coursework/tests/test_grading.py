@@ -7,12 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from waits import until
 
 from conftest import SETS, SPOILED, checks
 from coursework import course as coursework
@@ -75,11 +75,11 @@ def test_killed_run_goes_on_and_loses_nothing(course, material):
     run = subprocess.Popen(
         command, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL
     )
-    for _ in range(1200):
-        if "crowd-0" in grading.read_report(report) or run.poll() is not None:
-            break
-        time.sleep(0.1)
-    assert run.poll() is None
+    graded = until(
+        lambda: "crowd-0" in grading.read_report(report),
+        stopped=lambda: run.poll() is not None,
+    )
+    assert graded and run.poll() is None
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
     before = grading.read_report(report)

@@ -4,11 +4,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import nbformat
 import pytest
 import trial
+from waits import until
 
 from conftest import SEED, SPOILED, checks
 from coursework import bench, grading, isolation, plan, submissions
@@ -64,11 +64,7 @@ def workers():
 
 def test_no_trick_left_anything_behind(trials):
     assert not os.path.exists("/tmp/pwned-by-ctypes")
-    for _ in range(300):
-        if not workers():
-            break
-        time.sleep(0.1)
-    assert workers() == []
+    assert until(lambda: not workers()), workers()
 
 
 @pytest.mark.parametrize("kind", ["reads-seed", "reads-proc", "reads-course"])

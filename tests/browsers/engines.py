@@ -13,15 +13,14 @@ import json
 import re
 import shutil
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
 import websocket
+from waits import LIMIT, until
 
-LIMIT = 120  # seconds, for whatever should happen at all
 KEYS = {
     "ArrowRight": "\ue014",
     "Control": "\ue009",
@@ -40,9 +39,9 @@ def program(*names, package):
     places = "/usr/lib/*/webkit2gtk-4.*"
     for name in names:
         inside = (p / name for p in Path("/").glob(places.lstrip("/")))
-        found = shutil.which(name) or next((str(p) for p in inside if p.exists()), None)
-        if found:
-            return found
+        path = shutil.which(name) or next((str(p) for p in inside if p.exists()), None)
+        if path:
+            return path
     raise Missing(f"{names[0]} is not installed; Debian has it in {package}")
 
 
@@ -64,11 +63,8 @@ class Engine:
 
     def wait(self, script, *values):
         """The value of a script, once it is true."""
-        end = time.monotonic() + LIMIT
-        while not (found := self.run(script, *values)):
-            if time.monotonic() > end:
-                raise AssertionError(f"never true: {script}\n{self.complaints()}")
-            time.sleep(0.1)
+        found = until(lambda: self.run(script, *values))
+        assert found, f"never true: {script}\n{self.complaints()}"
         return found
 
     def press(self, *keys):
@@ -79,9 +75,9 @@ class Engine:
 
     def foreign(self, host):
         """Addresses that the page has asked for elsewhere."""
-        found = "performance.getEntriesByType('resource').map((each) => each.name)"
+        asked = "performance.getEntriesByType('resource').map((each) => each.name)"
         return [
-            n for n in self.run(f"return {found}") if not n.startswith((host, "data:"))
+            n for n in self.run(f"return {asked}") if not n.startswith((host, "data:"))
         ]
 
 
@@ -169,7 +165,7 @@ def firefox(folder):
         yield Firefox(address[1])
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
 
 
 class WebKit(Engine):
@@ -203,10 +199,10 @@ class WebKit(Engine):
             f"(async (values) => {{ {script} }})(arguments[0])"
             ".then((v) => done([v ?? null]), (e) => done(String(e)));"
         )
-        found = self.ask("POST", "/execute/async", script=whole, args=[list(values)])
-        if isinstance(found, str):
-            raise AssertionError(found)
-        return found[0]
+        answer = self.ask("POST", "/execute/async", script=whole, args=[list(values)])
+        if isinstance(answer, str):
+            raise AssertionError(answer)
+        return answer[0]
 
     def act(self, actions):
         self.ask("POST", "/actions", actions=actions)
@@ -227,6 +223,15 @@ class WebKit(Engine):
         return base64.b64decode(self.ask("GET", "/screenshot"))
 
 
+def answers(address):
+    """Whether a server is there yet."""
+    try:
+        urllib.request.urlopen(address).close()
+    except urllib.error.URLError:
+        return False
+    return True
+
+
 @contextmanager
 def display():
     """The number of a display of our own, which the program chooses."""
@@ -239,7 +244,7 @@ def display():
         yield f":{int(process.stdout.readline())}"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
 
 
 @contextmanager
@@ -257,15 +262,10 @@ def webkit(folder, port, environment):
         )
         try:
             address = f"http://127.0.0.1:{port}"
-            for _ in range(10 * LIMIT):
-                try:
-                    urllib.request.urlopen(f"{address}/status").close()
-                    break
-                except urllib.error.URLError:
-                    time.sleep(0.1)
+            until(lambda: answers(f"{address}/status"))
             engine = WebKit(address, log)
             yield engine
             engine.ask("DELETE", "")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(LIMIT)

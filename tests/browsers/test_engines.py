@@ -91,10 +91,10 @@ def test_every_page_shows_text_and_mathematics(engine, site):
     for name in pages():
         engine.goto(site + name)
         engine.run("await window.MathJax?.startup?.promise")
-        found = [f"{n} {what}" for what, n in engine.run(FAULTS).items() if n > 0]
-        found += engine.complaints()
-        found += [f"asked {address}" for address in engine.foreign(site)]
-        problems += [f"{name}: {each}" for each in found]
+        faults = [f"{n} {what}" for what, n in engine.run(FAULTS).items() if n > 0]
+        faults += engine.complaints()
+        faults += [f"asked {address}" for address in engine.foreign(site)]
+        problems += [f"{name}: {each}" for each in faults]
     assert problems == []
 
 
@@ -154,9 +154,9 @@ def test_search_finds_rank_collapse(engine, site):
     engine.goto(f"{site}search.html?q=rank+collapse")
     links = '[...document.querySelectorAll("#search-results li a")]'
     engine.wait(f'return {links}.some((e) => e.href.includes("/chapters/"))')
-    found = engine.run(f'return {links}.map((e) => e.href.replace(/[?#].*/, ""))')
+    targets = engine.run(f'return {links}.map((e) => e.href.replace(/[?#].*/, ""))')
     assert engine.complaints() == []
-    engine.goto(next(each for each in found if "/chapters/" in each))
+    engine.goto(next(each for each in targets if "/chapters/" in each))
     assert engine.run("return /rank/i.test(document.body.innerText)")
     assert engine.complaints() == []
 

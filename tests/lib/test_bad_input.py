@@ -20,6 +20,7 @@ from numbers import Integral, Number, Real
 
 import numpy as np
 import pytest
+import waits
 from matplotlib.figure import Figure
 
 import lib
@@ -732,8 +733,8 @@ def answer(call, argument, value):
 @pytest.fixture(autouse=True)
 def no_hang():
     """Only what never ends takes this long; no duration is asserted."""
-    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("still running after 120 s"))
-    signal.alarm(120)
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("still running"))
+    signal.alarm(waits.LIMIT)
     yield
     signal.alarm(0)
 

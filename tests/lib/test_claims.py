@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lib.claims import (
+    MIME_TYPE,
     SEED_OFFSET,
     ClaimFailed,
     convergence_order,
@@ -68,6 +69,11 @@ def test_text_and_html_say_the_same():
     assert html.replace("&lt;", "<") == f"{verdict.word} x < y {verdict.numbers()}"
     assert repr(verdict) == f"{verdict.word}: x < y: {verdict.numbers()}"
     assert 'href="#prop-x"' in verdict._repr_html_()
+    assert verdict._repr_mimebundle_() == {MIME_TYPE: verdict.data()}
+    assert verdict.data() == {
+        "id": verdict.anchor, "word": verdict.word, "claim": verdict.claim,
+        "statement": "prop-x", "numbers": verdict.numbers(),
+    }  # fmt: skip
     assert (verdict.passed, verdict.expected, verdict.tolerance) == (True, 2.0, 0.1)
 
 

@@ -10,6 +10,7 @@ import pytest
 from distributed import Client, LocalCluster
 from joblib import Memory, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
+from waits import LIMIT
 
 from lib import attention, gram
 from lib.gram import layers
@@ -52,7 +53,7 @@ def test_order_is_that_of_the_values_and_not_of_finishing():
     done = [threading.Event() for _ in range(4)]
 
     def task(k):  # each waits for the next one
-        assert k == 3 or done[k + 1].wait(20)
+        assert k == 3 or done[k + 1].wait(LIMIT)
         done[k].set()
         return k
 

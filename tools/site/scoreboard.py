@@ -1,4 +1,4 @@
-"""The scoreboard: all verdicts with their filters, and those that were to fail."""
+"""The scoreboard: all verdicts with their filters, those that were to fail, errata."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 from docutils import nodes
 
 from tools.command import ROOT
-from tools.pages import Page, table
 from tools.reseed import RESULTS as RESEED
+from tools.site.directives import Page, table
 from tools.verdicts import Row, statement_kinds
 
 SCOREBOARD = "chapters/reference/scoreboard"
+ERRATA = "chapters/reference/errata"
 HEADS = ("verdict", "claim", "statement", "numbers", "fresh seeds")
 WORDS = {"holds": "HOLDS", "refuted": "REFUTED"}
 NO_STATEMENT = "none"
@@ -38,7 +39,7 @@ class Scoreboard(Page):
             f" as expected, on {len(by_page)} pages."
         )
         options = {stem(page): title(page) for page in by_page}
-        found: list[nodes.Node] = [
+        parts: list[nodes.Node] = [
             nodes.paragraph(text=sentence),
             nodes.raw("", filters(options, kinds_of(self.rows, kinds)), format="html"),
         ]
@@ -50,8 +51,8 @@ class Scoreboard(Page):
             for each, row in zip(body.findall(nodes.row), rows, strict=True):
                 each["classes"] += [f"claim-{row.word.lower()}", kind(row, kinds)]
             part += [nodes.title(text=title(page)), board]
-            found.append(part)
-        return found
+            parts.append(part)
+        return parts
 
     def line(self, row: Row, fresh: str | None) -> list[nodes.Node]:
         return [
@@ -79,6 +80,24 @@ class Scoreline(Page):
             " otherwise. All are on the "
         )
         return [nodes.paragraph("", "", nodes.Text(text), link, nodes.Text("."))]
+
+
+class Errata(Page):
+    """The errors of the sources: printed form refuted, corrected form holding."""
+
+    def run(self) -> list[nodes.Node]:
+        own = [row for row in self.rows if row.page == ERRATA]
+        lines = []
+        for section, group in groupby(own, key=lambda row: row.section):
+            by_word = {row.word: row for row in group}
+            lines.append(
+                [
+                    nodes.Text(section),
+                    self.verdict_link(by_word["REFUTED"], "refuted"),
+                    self.verdict_link(by_word["HOLDS"], "holds"),
+                ]
+            )
+        return [table(["error", "printed form", "corrected form"], lines)]
 
 
 class ExpectedFailures(Page):
@@ -147,8 +166,8 @@ def kind(row: Row, kinds: dict[str, str]) -> str:
 
 def kinds_of(rows: Iterable[Row], kinds: dict[str, str]) -> dict[str, str]:
     """The kinds that occur, most frequent first, those without statement last."""
-    found = Counter(kinds[row.statement] for row in rows if row.statement)
-    return {each: each for each, _ in found.most_common()} | {
+    counts = Counter(kinds[row.statement] for row in rows if row.statement)
+    return {each: each for each, _ in counts.most_common()} | {
         NO_STATEMENT: "no statement"
     }
 
@@ -179,7 +198,7 @@ def filters(pages: dict[str, str], kinds: dict[str, str]) -> str:
 def load_script(
     app: Any, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Only the scoreboard needs the script of the scoreboard."""
+    """Load the script of the scoreboard on its page alone."""
     if page == SCOREBOARD:
         app.add_js_file("scoreboard.mjs", type="module")
 
@@ -187,5 +206,6 @@ def load_script(
 def setup(app: Any) -> None:
     app.add_directive("scoreboard", Scoreboard)
     app.add_directive("scoreline", Scoreline)
+    app.add_directive("errata", Errata)
     app.add_directive("expected-failures", ExpectedFailures)
     app.connect("html-page-context", load_script)

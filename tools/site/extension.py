@@ -1,29 +1,20 @@
-"""Sphinx extension of the site: local mathematics, finished pages."""
+"""The Sphinx extension of the site: its parts, local mathematics, finished pages."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from coursework import teaching
-from tools import (
-    card,
-    head,
-    launch,
-    live_page,
-    pages,
-    plain,
-    running,
-    scoreboard,
-    wheel,
-)
+from tools import launch, wheel
 from tools.command import ROOT
-from tools.finish import finish
 from tools.kernels import build as kernels
+from tools.site import head, live_page, outputs, records, running, scoreboard
+from tools.site.finish import finish
+from tools.site.plain import notebook as plain
 from tools.texts import texts
+from tools.verdicts import page_name
 
 # What of MathJax a page with TeX input can ask for; the other bundles stay behind.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts", "input/tex/extensions", "a11y", "sre")
@@ -39,10 +30,11 @@ def mathjax_folder() -> Path:
     return Path(spec.origin).parent / "static" / "mathjax"
 
 
-def copy_mathjax(app: Any, error: Exception | None) -> None:
-    if error is not None or app.builder.format != "html":
-        return
+def copy_mathjax(app: Any) -> None:
+    """Before pages are written, which then name the version of the script."""
     target = Path(app.outdir) / "_static" / "mathjax"
+    if app.builder.format != "html" or target.exists():
+        return
     for name in MATHJAX:
         source = mathjax_folder() / name
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -69,38 +61,24 @@ def configure(app: Any, config: Any) -> None:
     styles[:] = [style for style in styles if "thebe" not in style[0]]
 
 
-def read_address(app: Any) -> None:
-    app.env.limit_address = head.public_address()
-
-
 def finish_pages(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
-        folder, address = Path(app.outdir), app.env.limit_address
-        finish(folder, head.base_path(address))
-        live_page.write_live_pages(folder, texts(), ROOT, launch.repository())
+        folder = Path(app.outdir)
+        new = finish(folder, launch.base_path(app.env.limit_address))
+        pages = [p for p in texts() if folder / f"{page_name(p)}.html" in new]
+        live_page.write_live_pages(folder, pages, ROOT, launch.repository())
         wheel.build(folder)
         kernels.build(folder)
-        publish(folder, app.env.found_docs, address)
-
-
-def publish(folder: Path, found: Iterable[str], address: str | None) -> None:
-    """The files that make sense only where the address of the site is known."""
-    if address is None:
-        return
-    (folder / "sitemap.xml").write_text(head.sitemap(found, address), "utf-8")
-    (folder / "robots.txt").write_text(head.robots(address), "utf-8")
-    card.draw(folder / head.CARD)
 
 
 def setup(app: Any) -> dict[str, bool]:
     app.config.mathjax_path = "mathjax/tex-chtml.js"
     app.connect("config-inited", configure)
-    app.connect("build-finished", copy_mathjax)
+    app.connect("builder-inited", copy_mathjax)
     # After the theme, which writes the colors of the code when the build is finished.
     app.connect("build-finished", finish_pages, priority=900)
-    app.connect("builder-inited", read_address)
     # After the theme, whose own buttons come with priority 501.
     app.connect("html-page-context", live_page.add_button, priority=502)
-    for each in (pages, plain, running, scoreboard, head, teaching):
+    for each in (head, outputs, plain, records, running, scoreboard):
         each.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

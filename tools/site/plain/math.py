@@ -6,7 +6,7 @@ import re
 
 from docutils import nodes
 
-from tools.plain_page import Page, with_anchors
+from tools.site.plain.page import Page, with_anchors
 
 TAG = re.compile(r"<(?=[A-Za-z/!?])")  # what some programs take for HTML
 BLANK = re.compile(r"\n\s*\n")
@@ -57,10 +57,10 @@ def display(node: nodes.math_block, page: Page, quoted: bool) -> str:
 
 
 def breaks_outside(tex: str) -> bool:
-    """Whether a formula breaks its line outside of every environment."""
+    """Say whether a formula breaks its line outside of every environment."""
     depth = 0
-    for found in re.findall(r"\\begin\b|\\end\b|\\\\", tex):
-        depth += {r"\begin": 1, r"\end": -1}.get(found, 0)
-        if found == r"\\" and depth == 0:
+    for mark in re.findall(r"\\begin\b|\\end\b|\\\\", tex):
+        depth += {r"\begin": 1, r"\end": -1}.get(mark, 0)
+        if mark == r"\\" and depth == 0:
             return True
     return False

@@ -9,20 +9,19 @@ from matplotlib.figure import Figure
 
 from lib.attention import softmax, softmax_expansion
 from lib.claims import generator
-from tools.head import BOOK, CARD_SIZE
 
 INK, GRAY, COLORS = "#1f2933", "#767676", ("#0072b2", "#d55e00", "#00664a")
 DPI = 100
 
 
-def draw(path: Path) -> None:
+def draw(path: Path, title: str, size: tuple[int, int]) -> None:
     """Write the picture: remainders of the softmax expansion over the temperature."""
-    width, height = CARD_SIZE
+    width, height = size
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor="white")
     figure.text(
         0.06,
         0.56,
-        BOOK.replace(" in ", "\nin "),
+        title.replace(" in ", "\nin "),
         size=50,
         color=INK,
         family="serif",

@@ -12,7 +12,7 @@ from sphinx.locale import admonitionlabels
 from sphinx_design.dropdown import dropdown_main
 from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
 
-from tools.plain_inline import (
+from tools.site.plain.inline import (
     at_start,
     drawing,
     for_summary,
@@ -21,9 +21,9 @@ from tools.plain_inline import (
     piece,
     running,
 )
-from tools.plain_math import display
-from tools.plain_page import Page, anchor, anchors, with_anchors
-from tools.plain_table import table
+from tools.site.plain.math import display
+from tools.site.plain.page import Page, anchor, anchors, with_anchors
+from tools.site.plain.table import table
 
 STATEMENTS = (*NODE_TYPES.values(), unenumerable_node)
 PROOF = "Proof. "
@@ -37,14 +37,14 @@ UNSEEN = (nodes.comment, nodes.substitution_definition, addnodes.index)
 
 def blocks(children: Iterable[nodes.Node], page: Page, quoted: bool = False) -> str:
     """Blocks in a row, a blank line between two; ``quoted`` if within a quote."""
-    found: list[str] = []
+    written: list[str] = []
     last: nodes.Node | None = None
     for child in children:
         if text := block(child, page, quoted):
             one_list = isinstance(child, LISTS) and isinstance(last, LISTS)
-            found += [APART, text] if one_list else [text]
+            written += [APART, text] if one_list else [text]
             last = child
-    return "\n\n".join(found)
+    return "\n\n".join(written)
 
 
 def block(node: nodes.Node, page: Page, quoted: bool = False) -> str:
@@ -76,16 +76,16 @@ def heading(node: nodes.title, page: Page, quoted: bool) -> str:
 
 def paragraph(node: nodes.paragraph, page: Page, quoted: bool) -> str:
     """A paragraph; formulas displayed within it stand between its parts."""
-    found: list[str] = []
+    parts: list[str] = []
     line: list[str] = []
     for child in node.children:
         if isinstance(child, nodes.math_block):
-            found += [at_start(joined(line).strip()), display(child, page, quoted)]
+            parts += [at_start(joined(line).strip()), display(child, page, quoted)]
             line = []
         else:
             line.append(piece(child, page))
-    found.append(at_start(joined(line).strip()))
-    return anchors(node, page) + "\n\n".join(filter(None, found))
+    parts.append(at_start(joined(line).strip()))
+    return anchors(node, page) + "\n\n".join(filter(None, parts))
 
 
 def rubric(node: nodes.rubric, page: Page, quoted: bool) -> str:
@@ -129,7 +129,7 @@ def proof(node: nodes.Element, page: Page, quoted: bool) -> str:
 
 
 def folded(title: str, body: str, names: str, opened: bool = False) -> str:
-    """What is folded; Markdown within it needs the blank lines."""
+    """Fold something; Markdown within it needs the blank lines."""
     start = "<details open>" if opened else "<details>"
     summary = f"<summary>{names}{title or 'More'}</summary>"
     return f"{start}\n{summary}\n\n{body}\n\n</details>"
@@ -173,16 +173,16 @@ def listing(node: nodes.Element, page: Page, quoted: bool) -> str:
     else:
         raise page.error(node, f"a list numbered as {node['enumtype']}")
     gap = "\n" if is_simple(node) else "\n\n"
-    found = []
+    items = []
     for item, mark in zip(node.children, marks, strict=True):
         parts = [block(each, page, quoted) for each in item.children]
         body = "\n".join(parts) if gap == "\n" else blocks(item.children, page, quoted)
-        found.append(mark + indented(body, len(mark)))
-    return with_anchors(node, page, gap.join(found))
+        items.append(mark + indented(body, len(mark)))
+    return with_anchors(node, page, gap.join(items))
 
 
 def is_simple(node: nodes.Element) -> bool:
-    """Whether no item has more than one paragraph, with simple lists below it."""
+    """Say whether no item has more than a paragraph, with simple lists below it."""
     return all(
         isinstance(item.children[0], nodes.paragraph)
         and not any(item.children[0].findall(nodes.math_block))
@@ -201,7 +201,7 @@ def indented(text: str, width: int) -> str:
 
 def definitions(node: nodes.definition_list, page: Page, quoted: bool) -> str:
     """Terms in bold, and below each what it means."""
-    found = []
+    items = []
     for item in node.children:
         heads, meanings = [], []
         for each in item.children:
@@ -212,8 +212,8 @@ def definitions(node: nodes.definition_list, page: Page, quoted: bool) -> str:
                 meanings.append(blocks(each.children, page, quoted))
             else:
                 raise page.error(each, "a classifier of a term")
-        found.append("- " + indented("\n\n".join([", ".join(heads), *meanings]), 2))
-    return "\n\n".join(found)
+        items.append("- " + indented("\n\n".join([", ".join(heads), *meanings]), 2))
+    return "\n\n".join(items)
 
 
 # Pictures, cards and what only holds others.
@@ -221,15 +221,15 @@ def definitions(node: nodes.definition_list, page: Page, quoted: bool) -> str:
 
 def figure(node: nodes.figure, page: Page, quoted: bool) -> str:
     """A picture above its caption."""
-    found = []
+    parts = []
     for child in node.children:
         if isinstance(child, nodes.caption):
-            found.append(f"*{running(child, page).strip()}*")
+            parts.append(f"*{running(child, page).strip()}*")
         elif isinstance(child, nodes.legend):
-            found.append(blocks(child.children, page, quoted))
+            parts.append(blocks(child.children, page, quoted))
         else:
-            found.append(block(child, page, quoted))
-    return with_anchors(node, page, "\n\n".join(found))
+            parts.append(block(child, page, quoted))
+    return with_anchors(node, page, "\n\n".join(parts))
 
 
 def outside(node: nodes.image, page: Page, quoted: bool) -> str:
@@ -259,7 +259,7 @@ def card(node: nodes.Element, page: Page) -> str:
 
 
 def part_of(node: nodes.Node) -> str | None:
-    """What sphinx-design made a node for."""
+    """Say what sphinx-design made a node for."""
     return node.get("design_component") if isinstance(node, nodes.Element) else None
 
 

@@ -1,21 +1,21 @@
-"""What the head of a page tells search engines, and who shares its address.
+"""Heads of the pages: for search engines, and for who shares an address.
 
 The public address stands in pyproject.toml alone. Where it is not known, whatever
 needs it (canonical addresses, the picture of a shared link, sitemap.xml, robots.txt)
-is absent.
+is absent. Canonical addresses and sitemap.xml are those of Sphinx and sphinx-sitemap.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from docutils import nodes
 
-from tools.launch import project_url
+from tools.launch import public_address
+from tools.site import card
 
 BOOK = "Attention in the Limit"
 LANDING = "chapters/index"
@@ -51,22 +51,6 @@ CARD_ALT = (
 FORMULA = "\0"
 
 
-def public_address(pyproject: str | None = None) -> str | None:
-    """Where the site stands, with a slash at its end; None while it stands nowhere."""
-    address = project_url("Homepage", pyproject)
-    if address is None:
-        return None
-    parts = urlsplit(address)
-    if parts.scheme != "https" or not parts.netloc or parts.query or parts.fragment:
-        raise ValueError(f"Homepage in pyproject.toml is no https address: {address!r}")
-    return f"{address.rstrip('/')}/"
-
-
-def base_path(address: str | None) -> str:
-    """Path under which the site is served: that of its address, or the root."""
-    return urlsplit(address).path if address else "/"
-
-
 def full_title(page: str, title: str) -> str:
     """Title of the window, another one for each page."""
     title = TITLES.get(page, title)
@@ -95,19 +79,19 @@ def words_of(paragraph: nodes.paragraph) -> str:
 
 def shortened(text: str, limit: int = LIMIT) -> str:
     """The first sentences without formula that fit; else one, cut between words."""
-    found = ""
+    kept = ""
     for sentence in re.split(r"(?<=[.?!])\s+", text):
         if FORMULA in sentence:
-            if found:
+            if kept:
                 break
             continue
-        if len(longer := f"{found} {sentence}".strip()) > limit:
+        if len(longer := f"{kept} {sentence}".strip()) > limit:
             break
-        found = longer
+        kept = longer
     else:
-        return found
-    if found:
-        return found
+        return kept
+    if kept:
+        return kept
     first = next(s for s in re.split(r"(?<=[.?!])\s+", text) if FORMULA not in s)
     return first[: limit - 1].rpartition(" ")[0].rstrip(",;:") + "…"
 
@@ -134,8 +118,6 @@ def head_tags(page: str, title: str, sentence: str, address: str | None) -> str:
             "og:image:height": str(CARD_SIZE[1]),
             "og:image:alt": CARD_ALT,
         }
-        canonical = escape(f"{address}{place}.html")
-        tags.append(f'<link rel="canonical" href="{canonical}" />')
         tags.append(meta("name", "twitter:card", "summary_large_image"))
     tags += [meta("property", name, content) for name, content in graph.items()]
     return "\n    ".join(["", *tags])
@@ -143,23 +125,6 @@ def head_tags(page: str, title: str, sentence: str, address: str | None) -> str:
 
 def meta(key: str, name: str, content: str) -> str:
     return f'<meta {key}="{name}" content="{escape(content)}" />'
-
-
-def sitemap(pages: Iterable[str], address: str) -> str:
-    """sitemap.xml: the address of every page that is to be found."""
-    lines = [
-        f"  <url><loc>{escape(f'{address}{page}.html')}</loc></url>"
-        for page in sorted(pages)
-        if page not in UNLISTED | {ROOT_PAGE}
-    ]
-    return "\n".join(
-        [
-            '<?xml version="1.0" encoding="UTF-8"?>',
-            '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">',
-            *lines,
-            "</urlset>\n",
-        ]
-    )
 
 
 def robots(address: str) -> str:
@@ -170,13 +135,17 @@ def robots(address: str) -> str:
 def add_to_page(
     app: Any, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Title and tags of a page, for the templates."""
-    titles = app.env.titles
+    """Title, tags and canonical address of a page, for the templates."""
+    titles, address = app.env.titles, app.env.limit_address
     title = TITLES.get(page) or titles[page].astext()
     context["head_title"] = full_title(page, title)
     context["metatags"] = context.get("metatags", "") + head_tags(
-        page, title, description(doctree), app.env.limit_address
+        page, title, description(doctree), address
     )
+    if page in UNLISTED:
+        context["pageurl"] = None
+    elif page == ROOT_PAGE and address:
+        context["pageurl"] = f"{address}{LANDING}.html"
     if page == NOT_FOUND:
         context["chapters"] = [
             (name, titles[name].astext())
@@ -185,5 +154,26 @@ def add_to_page(
         ]
 
 
+def publish(app: Any, error: Exception | None) -> None:
+    """The files that make sense only where the address of the site is known."""
+    if error is None and (address := app.env.limit_address):
+        folder = Path(app.outdir)
+        (folder / "robots.txt").write_text(robots(address), "utf-8")
+        card.draw(folder / CARD, BOOK, CARD_SIZE)
+
+
+def read_address(app: Any) -> None:
+    app.env.limit_address = app.config.html_baseurl or None
+
+
 def setup(app: Any) -> None:
+    """Settings of Sphinx and of sphinx-sitemap from the address of the site."""
+    app.connect("builder-inited", read_address)
     app.connect("html-page-context", add_to_page)
+    app.connect("build-finished", publish)
+    if address := public_address():
+        app.setup_extension("sphinx_sitemap")
+        app.config.html_baseurl = address
+        app.config.sitemap_url_scheme = "{link}"
+        unlisted = sorted({*UNLISTED, ROOT_PAGE})
+        app.config.sitemap_excludes = [f"{page}.html" for page in unlisted]

@@ -1,4 +1,4 @@
-"""Whether the text of a notebook is Markdown that every notebook program shows."""
+"""A check that the text of a notebook is Markdown that every program shows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def require_plain(notebook: nbformat.NotebookNode, name: str) -> None:
 
 
 def beyond_markdown(token: Token) -> str | None:
-    """What a token is in MyST; None where every program reads it alike."""
+    """Say what a token is in MyST; None where every program reads it alike."""
     if token.type == "fence" and token.info.lstrip().startswith("{"):
         return "a directive"
     return MYST.get(token.type)

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from docutils import nodes
 from sphinx_design.shared import PassthroughTextElement
 
-from tools.plain_math import formula
-from tools.plain_page import Page, anchors
+from tools.site.plain.math import formula
+from tools.site.plain.page import Page, anchors
 
 # Keeps a mark of Markdown apart from a letter; no program shows it.
 GAP = "<!-- -->"
@@ -48,7 +48,7 @@ def joined(pieces: Iterable[str]) -> str:
 
 
 def clash(before: str, after: str) -> bool:
-    """Whether two neighbors are read as one, or a mark between them not as a mark.
+    """Say whether two neighbors, or a mark between them, would be misread.
 
     VS Code and GitHub see no formula in ``$n$th``, and nobody emphasis in
     ``*(a)*b``.
@@ -112,8 +112,8 @@ def line_break(node: nodes.raw, page: Page) -> str:
 def escaped(text: str, table: bool = False) -> str:
     """Words, with what Markdown would take for its marks shown as it is."""
 
-    def shown(found: re.Match[str]) -> str:
-        return AS_HTML.get(found[0], f"\\{found[0]}")
+    def shown(match: re.Match[str]) -> str:
+        return AS_HTML.get(match[0], f"\\{match[0]}")
 
     text = SPECIAL.sub(shown, re.sub(r"\s*\n\s*", " ", text))
     return text.replace("|", r"\|") if table else text
@@ -159,7 +159,7 @@ def picture(node: nodes.image, page: Page) -> str:
 
 
 def drawing(node: nodes.raw, page: Page, quoted: bool) -> str:
-    """What the site shows as HTML: a drawing in its own words, nothing else."""
+    """Put a drawing in its own words; what else is HTML is refused."""
     if node["format"] != "html":
         return ""
     text = node.astext().strip()
@@ -173,7 +173,7 @@ def drawing(node: nodes.raw, page: Page, quoted: bool) -> str:
 
 
 def described(words: str) -> str:
-    """What stands for a drawing that not every program shows."""
+    """Return the words for a drawing that not every program shows."""
     return f"*Picture: {escaped(words.strip().rstrip('.'))}.*"
 
 

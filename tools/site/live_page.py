@@ -9,7 +9,7 @@ book, or where Python in the browser stands beside the site.
 from __future__ import annotations
 
 import json
-import re
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,20 +17,16 @@ from typing import Any
 import nbformat
 
 from tools.command import PipelineError
-from tools.finish import with_policy
 from tools.launch import BINDER, BRANCH
+from tools.site.finish import set_policy
+from tools.site.markup import one, parsed
 
 SUFFIX = ".live.html"
 # Tags of cells whose code is not on the page; they run all the same.
 HIDDEN = {"remove-cell", "remove-input"}
 # Where the servers of mybinder.org are.
 BINDER_HOSTS = ("mybinder.org", "*.mybinder.org", "notebooks.gesis.org")
-SHOWN = re.compile(r'<div class="cell_input')
-POLICY = re.compile(r"\s*<meta http-equiv=\"Content-Security-Policy\"[^>]*>")
-OFFERED = "<html data-live"
-BUTTON = re.compile(r'<a href="([^"]+)\.live\.html"[^>]*>.*?</a>', re.S)
 NOT_LISTED = '<meta name="robots" content="noindex" />'
-ARTICLE = '<article class="bd-article">'
 BACK = (
     '<a href="{page}" class="btn btn-sm btn-reading-button"'
     ' title="Back to the stored results">'
@@ -47,7 +43,7 @@ BAR = """<section class="live" aria-label="Live code"{data}>
 def add_button(
     app: Any, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """On every page with code, a plain link to its live twin."""
+    """Put a plain link to its live twin on every page with code."""
     if "kernelspec" not in app.env.metadata.get(page, {}):
         return
     button = {
@@ -61,9 +57,12 @@ def add_button(
     context["header_buttons"].insert(0, button)
 
 
+@lru_cache(maxsize=64)
 def offered(html: str) -> str:
     """A page on which the button that leads to its live twin is in sight."""
-    return html if OFFERED in html else html.replace("<html", OFFERED, 1)
+    tree = parsed(html)
+    one(tree, "a page", "an html element", "html")["data-live"] = ""
+    return str(tree)
 
 
 def write_live_pages(folder: Path, texts: list[Path], root: Path, name: str | None):
@@ -76,7 +75,7 @@ def write_live_pages(folder: Path, texts: list[Path], root: Path, name: str | No
         notebook = nbformat.read(text.with_suffix(".ipynb"), 4)
         html = path.read_text("utf-8")
         twin = live_page(html, path.name, notebook, name)
-        path.with_name(path.stem + SUFFIX).write_text(twin, "utf-8")
+        path.with_name(live_name(path.name)).write_text(twin, "utf-8")
         if name:
             path.write_text(offered(html), "utf-8")
 
@@ -85,8 +84,8 @@ def live_page(
     html: str, name: str, notebook: nbformat.NotebookNode, repository: str | None
 ) -> str:
     """The live twin of one finished page."""
-    cells = hidden_cells(notebook)
-    if len(SHOWN.findall(html)) != cells.count(None) or html.count(ARTICLE) != 1:
+    tree, cells = parsed(html), hidden_cells(notebook)
+    if len(tree.select("div.cell_input")) != cells.count(None):
         raise PipelineError(
             f"{name}: its cells are not those of its notebook; make site"
         )
@@ -97,15 +96,23 @@ def live_page(
         connect = " ".join([connect, *hosts])
     text = json.dumps(cells, ensure_ascii=False).replace("</", "<\\/")
     bar = BAR.format(data=data, page=escape(name), cells=text)
+    one(tree, name, "an article", "article.bd-article").insert(0, parsed(bar))
+    button = f'a[href="{live_name(name)}"]'
     back = BACK.format(page=escape(name))
-    html = BUTTON.sub(lambda _: back, POLICY.sub("", html))
-    html = html.replace(ARTICLE, f"{ARTICLE}\n{bar}", 1)
-    html = html.replace("<title>", "<title>Live code: ", 1)
-    root = re.search(r'data-content_root="([^"]*)"', html)
-    script = f"{root[1] if root else ''}_static/live.mjs"
-    tags = f'{NOT_LISTED}<script type="module" src="{script}"></script>'
-    html = html.replace("</head>", f"{tags}\n  </head>", 1)
-    return with_policy(html, connect)
+    one(tree, name, "a button to its live twin", button).replace_with(parsed(back))
+    policy = 'meta[http-equiv="Content-Security-Policy"]'
+    one(tree, name, "a policy", policy).decompose()
+    one(tree, name, "a title", "head > title").insert(0, "Live code: ")
+    top = one(tree, name, "an html element", "html")["data-content_root"]
+    script = f'<script type="module" src="{top}_static/live.mjs"></script>'
+    one(tree, name, "a head", "head").append(parsed(NOT_LISTED + script))
+    set_policy(tree, name, connect)
+    return str(tree)
+
+
+def live_name(name: str) -> str:
+    """The file of the live twin of a page."""
+    return name.removesuffix(".html") + SUFFIX
 
 
 def hidden_cells(notebook: nbformat.NotebookNode) -> list[str | None]:

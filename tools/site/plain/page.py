@@ -85,14 +85,14 @@ class Page:
         return Path(self.env.doc2path(self.here)).with_suffix(".md")
 
     def error(self, node: nodes.Node, what: str) -> PipelineError:
-        """What the plain notebook cannot carry, with its place in the text."""
+        """Say what the plain notebook cannot carry, with its place in the text."""
         cell, within = divmod(line_of(node, self.doctree), LINES)
         where = ""
         if 0 < cell <= len(self.notebook.cells):
             text = self.text.read_text("utf-8") if self.text.is_file() else ""
-            before, found, _ = text.partition(self.notebook.cells[cell - 1].source)
+            before, cell_text, _ = text.partition(self.notebook.cells[cell - 1].source)
             # Nodes name lines of the cell, which starts somewhere in the text.
-            where = f"line {before.count(chr(10)) + within}" if found else ""
+            where = f"line {before.count(chr(10)) + within}" if cell_text else ""
             where = where or f"cell {cell}, line {within}"
         name = self.here + self.text.suffix
         place = f"{name}, {where}" if where else name
@@ -119,8 +119,8 @@ class Page:
         config = self.env.config
         if not (config.math_numfig and config.numfig):
             return str(node["number"])
-        found = self.number(node, "displaymath")
-        return config.math_numsep.join(found.rsplit(".", 1))
+        whole = self.number(node, "displaymath")
+        return config.math_numsep.join(whole.rsplit(".", 1))
 
     # Citations.
 
@@ -189,14 +189,14 @@ class Page:
         return page, place
 
     def place(self, node: nodes.reference) -> str | None:
-        """Where a link of the notebook leads; None if there is no such place."""
-        found = self._target(node)
-        if found is None:
+        """Resolve a link of the notebook; None if there is no such place."""
+        target = self._target(node)
+        if target is None:
             return str(node["refuri"])
-        page, name = found
+        page, name = target
         if page == self.here and name:
             return f"#{name}"
-        if found in self._works and (outside := address_of(self._works[found])):
+        if target in self._works and (outside := address_of(self._works[target])):
             return outside
         if self.address is None:
             return None
@@ -204,18 +204,18 @@ class Page:
         return f"{uri}#{name}" if name else uri
 
     def is_title(self, node: nodes.reference) -> bool:
-        """Whether a link says no more than the title of the page it leads to."""
-        found = self._target(node)
+        """Say whether a link says no more than the title of the page it leads to."""
+        target = self._target(node)
         titles = self.env.titles
-        return bool(found) and node.astext() == titles[found[0]].astext()
+        return bool(target) and node.astext() == titles[target[0]].astext()
 
     @cached_property
     def targets(self) -> frozenset[str]:
         """The places of this page that its own links lead to."""
-        found = (self._target(node) for node in self.doctree.findall(nodes.reference))
+        targets = (self._target(node) for node in self.doctree.findall(nodes.reference))
         notes = self.doctree.findall(nodes.footnote_reference)
         return frozenset(
-            [each[1] for each in found if each and each[0] == self.here]
+            [each[1] for each in targets if each and each[0] == self.here]
             + [note["refid"] for note in notes]
         )
 
@@ -262,7 +262,7 @@ def first_line(node: nodes.Node) -> int | None:
 
 
 def address_of(entry: Any) -> str | None:
-    """Where a work can be read: its DOI, its number at arXiv or its address."""
+    """Return where a work can be read: its DOI, number at arXiv or address."""
     fields = entry.fields
     if "doi" in fields:
         return f"https://doi.org/{fields['doi']}"

@@ -11,7 +11,7 @@ from docutils import nodes
 
 from tools import launch
 from tools.notebooks import FACTS
-from tools.pages import Page, table
+from tools.site.directives import Page, table
 from tools.ways import RECORD
 
 # Ways in which a whole notebook is run, by their names in the record.
@@ -38,15 +38,15 @@ class Ways(Page):
 
     def run(self) -> list[nodes.Node]:
         record, facts = self.read(RECORD), self.read(FACTS)
-        found = record["notebooks"]
-        ways = [way for way in WAYS if any(way in each for each in found.values())]
+        by_name = record["notebooks"]
+        ways = [way for way in WAYS if any(way in each for each in by_name.values())]
         lines = [
             [
                 name,
                 f"{facts[name]['cpu_seconds']} s" if name in facts else "—",
                 *(told(each.get(way)) for way in ways),
             ]
-            for name, each in found.items()
+            for name, each in by_name.items()
         ]
         versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
         text = f"The small install had {versions}, on {record['machine']}."
@@ -55,21 +55,21 @@ class Ways(Page):
         return [table(heads, cells), nodes.paragraph(text=text)]
 
 
-def told(found: dict[str, Any] | None) -> str:
-    """What is said of one notebook run in one way."""
-    if found is None:
+def told(outcome: dict[str, Any] | None) -> str:
+    """Tell of one notebook run in one way."""
+    if outcome is None:
         return "not run"
-    if "failed" in found:
-        return f"{found['date']}: failed with {found['failed']}"
-    seconds = f", {found['cpu_seconds']} s" if "cpu_seconds" in found else ""
-    return f"{found['date']}: {found['cells']} cells{seconds}"
+    if "failed" in outcome:
+        return f"{outcome['date']}: failed with {outcome['failed']}"
+    seconds = f", {outcome['cpu_seconds']} s" if "cpu_seconds" in outcome else ""
+    return f"{outcome['date']}: {outcome['cells']} cells{seconds}"
 
 
 class Installs(Page):
-    """What each installation costs, beside what it cost before."""
+    """Shows what each installation costs, beside what it cost before."""
 
     def run(self) -> list[nodes.Node]:
-        found = self.read(RECORD)["installs"] | BEFORE
+        rows = self.read(RECORD)["installs"] | BEFORE
         lines = [
             [
                 name,
@@ -79,7 +79,7 @@ class Installs(Page):
                 f"{each['megabytes']} MB",
                 each["date"],
             ]
-            for name, each in found.items()
+            for name, each in rows.items()
         ]
         heads = ["installation", "time", "load", "packages", "size", "measured"]
         return [table(heads, ([nodes.Text(c) for c in line] for line in lines))]

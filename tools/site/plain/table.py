@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from docutils import nodes
 
-from tools.plain_inline import running
-from tools.plain_page import Page, with_anchors
+from tools.site.plain.inline import running
+from tools.site.plain.page import Page, with_anchors
 
 RULES = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
@@ -44,5 +44,5 @@ def cell(entry: nodes.entry, page: Page) -> str:
 
 
 def rule(entry: nodes.entry) -> str:
-    """How a column is aligned."""
+    """Return the mark of how a column is aligned."""
     return next((RULES[name] for name in entry["classes"] if name in RULES), "---")

@@ -1,4 +1,4 @@
-"""How soon a reader sees the landing page, and what a page weighs.
+"""First sight of the landing page and the weight of a page: part of ``make bench``.
 
 The browser is held to 1.6 Mbit/s and a round trip of 150 ms, a slow phone connection,
 with a cold cache. The bytes are those on the wire, headers included.
@@ -6,19 +6,22 @@ with a cold cache. The bytes are those on the wire, headers included.
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks._machine import BenchmarkError
-from tools.browser import browser_path, cold_visit
-from tools.command import ROOT
+from tools.browser import browser_path, cold_visit, launched
+from tools.command import ROOT, PipelineError, replace, run_main
+from tools.notebooks import today
 
+RECORD = Path("chapters/reference/paint.json")
 SLOW = {
     "offline": False,
     "latency": 150,
@@ -40,7 +43,7 @@ def served() -> Iterator[str]:
     try:
         while not answers(port):
             if server.poll() is not None:
-                raise BenchmarkError("the site did not start: make serve says why")
+                raise PipelineError("the site did not start: make serve says why")
             time.sleep(0.2)
         yield f"http://127.0.0.1:{port}/"
     finally:
@@ -58,12 +61,7 @@ def paint(repetitions: int = 5) -> list[dict[str, Any]]:
     path = browser_path()
     if path is None:
         return [{"page": name, "note": "no browser found"} for name in PAGES]
-    from playwright.sync_api import sync_playwright
-
-    with served() as site, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
+    with served() as site, launched(path) as browser:
         rows = []
         for name in PAGES:
             runs = [
@@ -72,5 +70,24 @@ def paint(repetitions: int = 5) -> list[dict[str, Any]]:
             ]
             seconds, sizes = zip(*runs, strict=True)
             rows.append({"page": name, "seconds": median(seconds), "bytes": max(sizes)})
-        browser.close()
     return rows
+
+
+def told(row: dict[str, Any]) -> str:
+    """One page in a line."""
+    facts = row.get("note") or (
+        f"first contentful paint after {row['seconds']:.2f} s at 1.6 Mbit/s,"
+        f" {row['bytes'] / 1000:.0f} kB"
+    )
+    return f"paint: {row['page']}: {facts}"
+
+
+def main() -> None:
+    pages = paint()
+    record = {"date": today(), "pages": pages}
+    replace(ROOT / RECORD, json.dumps(record, indent=1) + "\n")
+    print("\n".join(map(told, pages)))
+
+
+if __name__ == "__main__":
+    run_main(main, "the record of the last run was kept")

@@ -17,8 +17,8 @@ from docutils import nodes
 
 from tools.command import PipelineError
 from tools.digests import KEY
-from tools.plain_blocks import blocks
-from tools.plain_page import LINES, KeepCitations, Page, anchor, first_line
+from tools.site.plain.blocks import blocks
+from tools.site.plain.page import LINES, KeepCitations, Page, anchor, first_line
 
 # Where the theme's download button leads.
 FOLDER = "_sources"
@@ -56,10 +56,10 @@ def outputs(notebook: nbformat.NotebookNode) -> str:
 
 def texts_of(page: Page) -> dict[int, str]:
     """Plain Markdown of the cells of text, by their numbers in the notebook."""
-    found: dict[int, list[nodes.Node]] = {}
+    cells: dict[int, list[nodes.Node]] = {}
     for cell, node in by_cell(page):
-        found.setdefault(cell, []).append(node)
-    return {cell: text(children, page) for cell, children in found.items()}
+        cells.setdefault(cell, []).append(node)
+    return {cell: text(children, page) for cell, children in cells.items()}
 
 
 def text(children: list[nodes.Node], page: Page) -> str:

@@ -15,6 +15,8 @@ const START = '{"name": "python3", "path": ""}';
 
 class Refusal extends Error {}
 
+const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
 export class Kernel {
   // `server` has an address, ending in a slash, and a token; `lost` is called with a
   // sentence when what the kernel knew is gone.
@@ -30,27 +32,42 @@ export class Kernel {
     this.waiting = new Map(); // message id: what waits for its answers
   }
 
-  // A connection, and `ready` once the kernel answers on it. A kernel that was started
-  // again needs a new one: on the old one the server may miss its first messages, and a
-  // cell would run without end. On a new one the server first waits for an answer.
+  // `ready` is kept once the kernel has answered on a connection. A kernel that was
+  // started again needs a new one: it may listen elsewhere, and the server may miss its
+  // first messages, so that a cell would run without end.
   open() {
+    const ready = this.connect();
+    ready.catch((error) => this.ready === ready && this.lost(error.message, true));
+    this.ready = ready;
+    return ready;
+  }
+
+  async connect() {
+    for (let tries = 0; tries < 12; tries++) {
+      await this.dial();
+      const answer = this.request("kernel_info_request", {}, () => {});
+      if (await Promise.race([answer.then(() => true), pause(10)])) return;
+      answer.catch(() => {});
+      this.waiting.clear();
+    }
+    throw new Error(LOST);
+  }
+
+  dial() {
+    this.close();
     this.session = crypto.randomUUID();
     const address = new URL(`api/kernels/${this.id}/channels`, this.server.address);
     address.protocol = address.protocol.replace("http", "ws");
     address.search = new URLSearchParams({ session_id: this.session, token: this.server.token });
-    this.close();
-    const socket = new WebSocket(address);
-    socket.onmessage = ({ data }) => typeof data === "string" && this.receive(JSON.parse(data));
-    this.socket = socket;
-    this.ready = new Promise((resolve, reject) => {
-      socket.onopen = resolve;
-      socket.onclose = () => {
+    this.socket = new WebSocket(address);
+    this.socket.onmessage = ({ data }) => typeof data === "string" && this.receive(JSON.parse(data));
+    return new Promise((resolve, reject) => {
+      this.socket.onopen = resolve;
+      this.socket.onclose = () => {
         reject(new Error(LOST));
         this.fail(LOST, true);
       };
     });
-    this.ready.catch(() => {}); // said by `fail`, and by whoever waits for it
-    return this.ready;
   }
 
   close() {
@@ -70,21 +87,25 @@ export class Kernel {
     }
     const run = this.waiting.get(parent.msg_id);
     if (!run) return;
-    if (header.msg_type === "execute_reply") run.status = content.status;
+    if (header.msg_type.endsWith("_reply")) run.status = content.status;
     else if (state === "idle") run.idle = true;
     else run.show(header.msg_type, content);
     if (run.idle && run.status) {
       this.waiting.delete(parent.msg_id);
-      run.resolve(run.status === "ok");
+      run.resolve(run.status);
     }
   }
 
   // Whether the code ran without error; `show` gets what it shows, message by message.
   async execute(code, show) {
     await this.ready;
-    const msg_id = crypto.randomUUID();
-    const header = { msg_id, msg_type: "execute_request", session: this.session, username: "reader", version: "5.3", date: new Date().toISOString() };
     const content = { code, silent: false, store_history: true, user_expressions: {}, allow_stdin: false, stop_on_error: true };
+    return (await this.request("execute_request", content, show)) === "ok";
+  }
+
+  request(msg_type, content, show) {
+    const msg_id = crypto.randomUUID();
+    const header = { msg_id, msg_type, session: this.session, username: "reader", version: "5.3", date: new Date().toISOString() };
     this.socket.send(JSON.stringify({ channel: "shell", header, parent_header: {}, metadata: {}, content, buffers: [] }));
     return new Promise((resolve, reject) => this.waiting.set(msg_id, { show, resolve, reject }));
   }
@@ -102,6 +123,7 @@ export class Kernel {
 
   async restart() {
     this.restarting = true;
+    this.ready = null;
     this.fail("Restarting Python …", false);
     await ask(this.server, `api/kernels/${this.id}/restart`, { method: "POST" });
     await this.open();

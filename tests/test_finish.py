@@ -1,0 +1,107 @@
+"""What finishes a page of the theme, and what a theme that changed is met with."""
+
+import re
+
+import pytest
+
+from tools.command import PipelineError
+from tools.site import finish
+from tools.site.markup import one, parsed, some
+
+PAGE = """<!DOCTYPE html>
+<html lang="en" data-theme="auto"><head><title>A &amp; b</title>
+<link rel="preload" as="script" href="x.js"/>
+<script data-cfasync="false">t = localStorage.getItem("theme") || "auto";</script>
+<script src="fontawesome.js"></script><script>one("</p>" && 1)</script>
+<script type="module" src="m.mjs"></script><script src="two.js"></script></head>
+<body><p>1 &lt; 2 <svg viewBox="0 0 1 1"><path d="M0 0"/></svg>
+<button onclick="window.print()" title="&lt;Print&gt;">x</button></p>
+<details class="admonition hide"><summary aria-label="Toggle hidden content">s</summary>
+</details></body></html>"""
+
+
+def finished(html=PAGE):
+    tree = parsed(html)
+    finish.finish_page(tree, "a.html")
+    return str(tree)
+
+
+def test_page_of_the_theme_is_finished():
+    html = finished()
+    assert '<html data-theme="light" lang="en">' in html or (
+        '<html lang="en" data-theme="light">' in html
+    )
+    assert "prefers-color-scheme: dark" in html and '|| "auto"' not in html
+    assert "fontawesome" not in html and "preload" not in html
+    assert "onclick" not in html and 'title="&lt;Print&gt;"' in html
+    assert "aria-label" not in html and "<summary>s" in html
+    head, body = html.split("</head>")
+    assert 'src="m.mjs"' in head and "two.js" not in head and "one(" not in head
+    # Behind the text, in their order and as they were.
+    ours, theirs = body.index('<script>one("</p>" && 1)</script>'), body.index("two.js")
+    assert body.index("</details>") < ours < theirs < body.index("</body>")
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (("preload", "other"), "should have links that load scripts ahead"),
+        (("fontawesome.js", "icons.js"), "should have the script of the icons, 1 of"),
+        (('|| "auto"', "|| auto"), "its script does not set the theme by"),
+        (('data-theme="auto"', ""), "should have a theme that is set later, 1 of"),
+        (("Toggle hidden", "Show hidden"), "should have labels of folded cells, 1 of"),
+        (("window.print()", "print()"), "refuses the handler onclick of <button>"),
+    ],
+)
+def test_a_theme_that_changed_stops_the_build(changed, sentence):
+    assert changed[0] in PAGE
+    with pytest.raises(PipelineError, match=f"^a.html: .*{sentence}"):
+        finished(PAGE.replace(*changed))
+
+
+def test_entries_of_a_bibliography_are_list_items():
+    html = (
+        '<div class="citation-list" role="list"><div role="doc-biblioentry">'
+        '<a href="#x" role="doc-backlink">1</a></div></div>'
+    )
+    tree = parsed(html)
+    finish.set_list_roles(tree, "a.html")
+    assert str(tree) == (
+        '<div class="citation-list" role="list"><div role="listitem">'
+        '<a href="#x">1</a></div></div>'
+    )
+    with pytest.raises(PipelineError, match="a.html: .*entries in its bibliography"):
+        finish.set_list_roles(
+            parsed(html.replace("doc-biblioentry", "listitem")), "a.html"
+        )
+
+
+def test_only_stored_pictures_are_left_out():
+    kept = '<template><p>x</p></template><img src="data:image/png;base64,x"/>'
+    still = '<template><img alt="a" src="data:image/png;base64,x"/></template>'
+    tree = parsed(f"<svg></svg>{still}{kept}")
+    finish.drop_stills(tree)
+    assert str(tree) == f"<svg></svg>{kept}"
+
+
+def test_places_are_counted():
+    tree = parsed("<p><b>1</b><b>2</b></p>")
+    assert [b.text for b in some(tree, "p.html", "bold words", "b")] == ["1", "2"]
+    assert one(tree, "p.html", "a paragraph", "p").name == "p"
+    sentence = "^p.html: it should have a bold word, 1 of them; there are 2$"
+    with pytest.raises(PipelineError, match=sentence):
+        one(tree, "p.html", "a bold word", "b")
+    with pytest.raises(PipelineError, match="should have rules; there are 0"):
+        some(tree, "p.html", "rules", "hr")
+
+
+def test_policy_has_the_digest_of_each_inline_script_as_it_is_written():
+    tree = parsed(PAGE)
+    finish.finish_page(tree, "a.html")
+    finish.set_policy(tree, "a.html")
+    written = str(tree)
+    inline = re.findall(r"<script(?![^>]* src=)[^>]*>(.*?)</script>", written, re.S)
+    assert len(inline) == 2 and "prefers-color-scheme" in inline[0]
+    (policy,) = re.findall('content="(default-src[^"]*)"', written)
+    assert policy.count("'sha256-") == 2
+    assert all(finish.source_of(script) in policy for script in inline)

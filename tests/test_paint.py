@@ -1,0 +1,28 @@
+"""The first sight of a page: what is recorded of it and what is told."""
+
+import json
+
+from tools import paint
+
+
+def test_what_was_measured_is_recorded_and_told(tmp_path, monkeypatch, capsys):
+    pages = [
+        {"page": "a.html", "seconds": 1.25, "bytes": 2000},
+        {"page": "b.html", "note": "no browser found"},
+    ]
+    (tmp_path / paint.RECORD).parent.mkdir(parents=True)
+    monkeypatch.setattr(paint, "ROOT", tmp_path)
+    monkeypatch.setattr(paint, "paint", lambda: pages)
+    paint.main()
+    record = json.loads((tmp_path / paint.RECORD).read_text("utf-8"))
+    assert record["pages"] == pages and len(record["date"]) == 10
+    assert capsys.readouterr().out.splitlines() == [
+        "paint: a.html: first contentful paint after 1.25 s at 1.6 Mbit/s, 2 kB",
+        "paint: b.html: no browser found",
+    ]
+
+
+def test_a_machine_without_browser_says_so_for_each_page(monkeypatch):
+    monkeypatch.setattr(paint, "browser_path", lambda: None)
+    assert [each["note"] for each in paint.paint()] == ["no browser found"] * 2
+    assert [each["page"] for each in paint.paint()] == [*paint.PAGES]

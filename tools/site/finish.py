@@ -1,0 +1,211 @@
+"""Last edits of every page of a built site, once its style sheets are written.
+
+The theme writes into its pages what only the finished text can be mended of: a dozen
+style sheets, scripts before the words, a handler that a strict policy refuses. What
+Sphinx knows of a page is mended before it is written, in ``outputs``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+from bs4.element import Script
+
+from tools.command import PipelineError
+from tools.site.bundle import one_style_sheet
+from tools.site.head import NOT_FOUND, ROOT_PAGE
+from tools.site.markup import one, parsed, some
+
+# Attributes with the address of another file, and that of the root of the site.
+ADDRESSES = ("href", "src", "action", "data-content_root")
+POLICY = "Content-Security-Policy"  # every finished page has one
+AUTO = 'localStorage.getItem("theme") || "auto"'
+# The theme of the system before the first paint; the theme's own script decides only
+# when the page is there.
+SYSTEM = (
+    'localStorage.getItem("theme") ||'
+    ' (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
+)
+
+
+def finish(folder: Path, base: str = "/") -> set[Path]:
+    """Finish the new pages of a built site, and drop the assets none of them needs.
+
+    ``base`` is the path under which the site will be served. The pages of an earlier
+    build have a policy already; those that had none are returned.
+    """
+    new = set()
+    for path in sorted(folder.rglob("*.html")):
+        name = path.relative_to(folder).as_posix()
+        html = path.read_text("utf-8")
+        if "_static" in path.parts or f'http-equiv="{POLICY}"' in html:
+            continue
+        new.add(path)
+        tree = parsed(html)
+        if name != f"{ROOT_PAGE}.html":  # which has no theme
+            one_style_sheet(tree, path, folder)
+            finish_page(tree, name)
+        if name == f"{NOT_FOUND}.html":
+            make_absolute(tree, base)
+        set_policy(tree, name)
+        path.write_text(str(tree), "utf-8")
+    static = folder / "_static"
+    for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
+        for path in static.glob(pattern):
+            if path.is_file():
+                path.unlink()
+    return new
+
+
+def finish_page(tree: BeautifulSoup, name: str) -> None:
+    """One page of the theme: fewer scripts, later, and right attributes."""
+    put_scripts_last(tree, name)
+    drop_handler(tree, name)
+    drop_fold_labels(tree, name)
+    set_theme_at_once(tree, name)
+    set_list_roles(tree, name)
+    drop_stills(tree)
+    put_exhibits_first(tree, name)
+
+
+def put_scripts_last(tree: BeautifulSoup, name: str) -> None:
+    """Scripts of the head behind the text: before it, each costs a round trip.
+
+    Modules wait for the text by themselves, and the script that sets the theme must
+    not. The icons in use are drawn by icons.css; the theme's script has two thousand.
+    """
+    ahead = "links that load scripts ahead"
+    for link in some(tree, name, ahead, "link[rel=preload][as=script]"):
+        link.decompose()
+    icons = "the script of the icons"
+    one(tree, name, icons, 'script[src*="fontawesome.js"]').decompose()
+    body = one(tree, name, "a body", "body")
+    scripts = "head script:not([type], [data-cfasync])"
+    for script in some(tree, name, "scripts in its head", scripts):
+        body.append(script.extract())
+
+
+def drop_handler(tree: BeautifulSoup, name: str) -> None:
+    """The print button is served by book.mjs; a strict policy refuses handlers."""
+    for button in tree.select('[onclick="window.print()"]'):
+        del button["onclick"]
+    for element in tree.find_all(True):
+        if handlers := [key for key in element.attrs if key.startswith("on")]:
+            raise PipelineError(
+                f"{name}: its policy refuses the handler {handlers[0]}"
+                f" of <{element.name}>"
+            )
+
+
+def drop_fold_labels(tree: BeautifulSoup, name: str) -> None:
+    """A folded cell says what it is; the label would hide that from readers."""
+    if folds := tree.select("details.hide"):
+        label = 'details.hide > summary[aria-label="Toggle hidden content"]'
+        for summary in some(tree, name, "labels of folded cells", label, len(folds)):
+            del summary["aria-label"]
+
+
+def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
+    """The theme of the system before the first paint, a light one without scripts."""
+    later = "a theme that is set later"
+    one(tree, name, later, "html[data-theme=auto]")["data-theme"] = "light"
+    script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
+    if script.text.count(AUTO) != 1:
+        raise PipelineError(f"{name}: its script does not set the theme by {AUTO!r}")
+    script.string = Script(script.text.replace(AUTO, SYSTEM))
+
+
+def set_list_roles(tree: BeautifulSoup, name: str) -> None:
+    """Give the bibliography roles that its elements can have.
+
+    docutils writes ``role="list"`` around entries that are no list items.
+    """
+    if tree.select(".citation-list"):
+        works = "entries in its bibliography"
+        for entry in some(tree, name, works, "[role=doc-biblioentry]"):
+            entry["role"] = "listitem"
+    for link in tree.select("a[role=doc-backlink]"):
+        del link["role"]
+
+
+def drop_stills(tree: BeautifulSoup) -> None:
+    """The PNG stored in a figure is for those who are shown no SVG."""
+    for template in tree.find_all("template"):  # into which a selector does not look
+        image = template.find("img", recursive=False)
+        if image and str(image.get("src")).startswith("data:image/png;"):
+            template.decompose()
+
+
+def put_exhibits_first(tree: BeautifulSoup, name: str) -> None:
+    """Where a page has exhibits, their script, and at once what it will ask for.
+
+    It runs as soon as it is there: what moves stands at the top, and does not wait for
+    the end of the page.
+    """
+    exhibits = tree.select("figure.book-exhibit")
+    if not exhibits:
+        return
+    names = ["random"]
+    for exhibit in exhibits:
+        # The description that lib.figures.live writes.
+        said = "script[type='application/json']"
+        described = json.loads(one(exhibit, name, "what an exhibit is", said).string)
+        names += [described["script"]]
+        names += [f"kernels/{file}" for file in described["kernels"].values()]
+    root = one(tree, name, "the way to its root", "html[data-content_root]")
+    static = f"{root['data-content_root']}_static"
+    made = [tree.new_tag("script", type="module", src=f"{static}/exhibit.mjs")]
+    made[0]["async"] = ""
+    for file in dict.fromkeys(names):
+        address = f"{static}/{file}.mjs"
+        made.append(tree.new_tag("link", rel="modulepreload", href=address))
+    one(tree, name, "a title", "head > title").insert_after(*made)
+
+
+def make_absolute(tree: BeautifulSoup, base: str) -> None:
+    """Let addresses lead to the same places from any depth.
+
+    The page of unknown addresses is served in their place, wherever they are.
+    """
+    for key in ADDRESSES:
+        for element in tree.select(f"[{key}]"):
+            if is_within(value := str(element[key])):
+                element[key] = base + value.removeprefix("./")
+
+
+def is_within(address: str) -> bool:
+    """Say whether an address is one within the site, as from its root."""
+    scheme, colon, _ = address.partition(":")
+    outside = colon and scheme.replace("-", "").replace("+", "").isalnum()
+    return not (outside or address.startswith(("#", "/")))
+
+
+def set_policy(
+    tree: BeautifulSoup, name: str, *more: str, scripts: str = "'self'"
+) -> None:
+    """Allow this page its own files and its own inline scripts, and nothing else.
+
+    ``more`` are further directives and ``scripts`` the sources of scripts, for a page
+    that needs others.
+    """
+    inline = tree.select('script:not([src], [type*="json"])')
+    # As they are written, whatever kind of text a tree takes them for.
+    hashes = sorted({source_of(script.decode_contents()) for script in inline})
+    policy = (
+        "default-src 'self'; base-uri 'self'; object-src 'none'; form-action 'self';"
+        " img-src 'self' data:; style-src 'self' 'unsafe-inline';"
+        f" script-src {' '.join([scripts, *hashes])}"
+        + "".join(f"; {each}" for each in more)
+    )
+    meta = {"http-equiv": POLICY, "content": policy}
+    one(tree, name, "a head", "head").insert(0, tree.new_tag("meta", attrs=meta))
+
+
+def source_of(text: str) -> str:
+    """The policy's name for an inline script."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,34 @@
+"""The pages of the finished site as trees, and the places that an edit needs.
+
+A page whose place is missing, or has become two, stops the build with a sentence: the
+theme has changed, and an edit in silence would do nothing.
+"""
+
+from __future__ import annotations
+
+from bs4 import BeautifulSoup, Tag
+
+from tools.command import PipelineError
+
+
+def parsed(html: str) -> BeautifulSoup:
+    return BeautifulSoup(html, "html.parser")
+
+
+def some(
+    tree: Tag, page: str, what: str, selector: str, count: int | None = None
+) -> list[Tag]:
+    """The elements that a selector of CSS finds: as many as ``count``, or some."""
+    places = tree.select(selector)
+    if not places or count not in (None, len(places)):
+        wanted = f", {count} of them" if count else ""
+        raise PipelineError(
+            f"{page}: it should have {what}{wanted}; there are {len(places)}"
+        )
+    return list(places)
+
+
+def one(tree: Tag, page: str, what: str, selector: str) -> Tag:
+    """The one element that a selector of CSS finds."""
+    (place,) = some(tree, page, what, selector, 1)
+    return place

@@ -1,0 +1,1 @@
+"""The notebooks that people download, in Markdown that every notebook program shows."""

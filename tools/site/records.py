@@ -1,0 +1,124 @@
+"""Directives that show what a run recorded: fresh seeds, benchmarks, executions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+
+from tools.notebooks import FACTS
+from tools.paint import RECORD as PAINT
+from tools.reseed import RESULTS as RESEED
+from tools.site.directives import Page, table
+
+BENCHMARKS = "benchmarks/results.json"
+
+
+class Reseed(Page):
+    """Shows the result of ``make reseed``: one sentence and a list of failures."""
+
+    def run(self) -> list[nodes.Node]:
+        result = self.read(RESEED)
+        first, last = result["offsets"]
+        failing = [each for each in result["claims"] if each["passed"] < each["runs"]]
+        text = (
+            f"On {result['date']} the {len(result['claims'])} claims were run under"
+            f" the seed offsets {first} to {last}:"
+            + (f" {len(failing)} of them failed." if failing else " none failed.")
+        )
+        sentences = [f"{each['claim']}: {times(each['words'])}" for each in failing]
+        items = [nodes.list_item("", nodes.paragraph(text=s)) for s in sentences]
+        listing = [nodes.bullet_list("", *items)] if items else []
+        return [nodes.paragraph(text=text), *listing]
+
+
+class Benchmarks(Page):
+    """Shows what ``make bench`` measured: machine, ratios, growth, first paint."""
+
+    def run(self) -> list[nodes.Node]:
+        results, sight = self.read(BENCHMARKS), self.read(PAINT)
+        unit, machine = results["unit_seconds"], results["machine"]
+        versions = ", ".join(f"{k} {v}" for k, v in results["versions"].items())
+        text = (
+            f"Measured on {results['date']} on one thread of {machine['processor']}"
+            f" ({machine['system']}), with {versions}. The limits of the machine on"
+            f" that day: {1e-9 / unit['bytes']:.1f} GB/s of memory,"
+            f" {1e9 * unit['exp']:.2f} ns an exponential,"
+            f" {1e9 * unit['normals']:.1f} ns a normal deviate,"
+            f" {1e-9 / unit['flop']:.0f} Gflop/s in a matrix product."
+        )
+        growths = [
+            [
+                nodes.Text(each["name"]),
+                nodes.Text(f"{each['exponent']:.2f} ± {each['stderr']:.2f}"),
+                nodes.Text(f"{each['expected']:g}"),
+            ]
+            for each in results["growths"]
+        ]
+        paints = [
+            [
+                nodes.Text(each["page"]),
+                nodes.Text(f"{each['seconds']:.2f} s" if "seconds" in each else "—"),
+                nodes.Text(each.get("note") or f"{each['bytes'] / 1000:.0f} kB"),
+            ]
+            for each in sight["pages"]
+        ]
+        return [
+            nodes.paragraph(text=text),
+            table(
+                ["what", "peer", "ours", "ratio", "errors: ours, peer", "limit"],
+                map(self.line, results["rows"]),
+            ),
+            nodes.paragraph(text="How costs grow:"),
+            table(["what", "exponent (s.e.)", "expected"], growths),
+            nodes.paragraph(text=f"First sight of a page, on {sight['date']}:"),
+            table(["page", "first contentful paint", "on the wire"], paints),
+        ]
+
+    def line(self, row: dict[str, Any]) -> list[nodes.Node]:
+        ratio, errors = row.get("note", "—"), row["ours"]["words"]["error"]
+        if "ratio" in row:
+            ratios = row["ratio"]
+            middle, low, high = (
+                f"{ratios[key]:,.0f}" if ratios[key] >= 100 else f"{ratios[key]:.2g}"
+                for key in ("median", "low", "high")
+            )
+            ratio = f"{middle} ({low}–{high})"
+            errors += f", {row['peer']['words']['error']}"
+        limit = row.get("limit")
+        cells = (
+            row["name"],
+            row["peer_name"],
+            row["ours"]["words"]["seconds"],
+            ratio,
+            errors,
+            f"{limit['ours_over_limit']:.1f} × {limit['by']}" if limit else "—",
+        )
+        return [nodes.Text(cell) for cell in cells]
+
+
+class ExecutionFacts(Page):
+    """Table of what ``make notebooks`` recorded: time, date, versions, machine."""
+
+    def run(self) -> list[nodes.Node]:
+        facts = self.read(FACTS)
+        heads = ["notebook", *next(iter(facts.values()))]
+        lines = [
+            [nodes.Text(str(value)) for value in (name, *fact.values())]
+            for name, fact in facts.items()
+        ]
+        return [table([head.replace("_", " ") for head in heads], lines)]
+
+
+def times(words: dict[str, int]) -> str:
+    """Count in words how each verdict came out: ``HOLDS 19 times, FAILS once``."""
+    return ", ".join(
+        f"{word} {'once' if count == 1 else f'{count} times'}"
+        for word, count in words.items()
+    )
+
+
+def setup(app: Any) -> None:
+    app.add_directive("reseed", Reseed)
+    app.add_directive("benchmarks", Benchmarks)
+    app.add_directive("execution-facts", ExecutionFacts)
