@@ -1,6 +1,7 @@
 """Live exhibits in a browser: what moves, what is said, what stands when it cannot."""
 
 import gzip
+import json
 import math
 import re
 
@@ -9,7 +10,6 @@ import pytest
 from test_site import SITE, SIZES, opened, soup_of
 
 from lib import attention
-from tools.finish import DESCRIBED, EXHIBIT
 
 GLOBES = ("chapters/index.html", "chapters/4-mean-field-sphere.html")
 GLOBE, WEIGHTS = GLOBES[1], "chapters/2-softmax-expansion.html"
@@ -550,8 +550,9 @@ def test_scripts_and_kernels_are_small(name):
     assert kernels and max(map(packed, kernels)) <= 4096
     assert sum(map(packed, (asked - kernels) | {"book.mjs"})) <= 15_000
     # What a description names is asked for at once, and nothing else is.
-    named = [DESCRIBED.search(each) for each in EXHIBIT.findall(html)]
-    assert {f"{each[1]}.mjs" for each in named} | {"exhibit.mjs", "random.mjs"} <= asked
+    described = soup_of(name).select("figure.book-exhibit script")
+    named = {f"{json.loads(each.string)['script']}.mjs" for each in described}
+    assert named and named | {"exhibit.mjs", "random.mjs"} <= asked
     policy = soup_of(name).find("meta", {"http-equiv": True})["content"]
     assert re.search(r"script-src 'self'( 'sha256-[^']+')*$", policy)
 
