@@ -14,7 +14,7 @@ from tools.serve import HTML, SOURCES, STAMP
 from tools.site import incremental
 from tools.verdicts import Row
 
-ROW = Row("b", "s", "id", "HOLDS", "claim", "thm", "1 of 1")
+ROW = Row("b", "s", "id", "HOLDS", "claim", "thm", "1 of 1", "<p></p>")
 
 
 def environment(tmp_path):

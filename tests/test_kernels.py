@@ -127,7 +127,7 @@ def test_what_there_is_not_is_said(arguments, says, monkeypatch):
 
 def test_the_site_has_them(site, browser):
     page = browser.new_context().new_page()
-    page.goto(site)
+    page.goto(f"{site}chapters/index.html")
     kernel = build.kernel("sphere_field")
     example = build.example(kernel, 7, 3)
     found = page.evaluate(

@@ -566,7 +566,8 @@ def test_live_code_is_offered_where_a_cell_can_be_run(site, browser, address, tm
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(plain, "utf-8")
         live_page.write_live_pages(tmp_path, [text], ROOT, name)
-        assert (live_page.OFFERED in page.read_text("utf-8")) == offers
+        html = one(parsed(page.read_text("utf-8")), PAGE, "an html element", "html")
+        assert html.has_attr("data-live") == offers
 
 
 # What can be wrong with a browser, a kernel, a server.

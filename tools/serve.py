@@ -82,13 +82,14 @@ def build(root: Path = ROOT) -> Path:
                 " make notebooks executes it"
             )
     stamp, digest = root / STAMP, source_digest(root)
-    before = stamp.read_text() if stamp.exists() else ""
+    before = stamp.read_text() if stamp.exists() else None
     if before == digest:
         print("site: already built")
     else:
         with exclusive(root, "build of the site"):
             added = (root / HTML / LITE).exists()  # to each page, by tools.lite
-            _build(root, None if added else edited(before, digest))
+            anew = added or before is None
+            _build(root, None if anew else edited(before, digest))
             stamp.write_text(digest)
     return root / HTML
 
