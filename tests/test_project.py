@@ -16,6 +16,7 @@ from tools.texts import SETS, read_text, texts
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # matplotlib, IPython and pooch live in these modules only.
+DRAWING = {"figures", "exhibits"}  # packages
 PLOTTING = {"claims", "data"}  # and the package figures
 
 
@@ -186,7 +187,7 @@ def test_modules_import_what_the_module_map_allows(path):
     }
     names |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     top = {name.split(".")[0] for name in names if name}
-    if path.stem not in PLOTTING and path.parent.name != "figures":
+    if path.stem not in PLOTTING and path.parent.name not in DRAWING:
         assert not top & {"matplotlib", "IPython", "ipywidgets", "pooch", "PIL"}
     assert "tools" not in top and "chapters" not in path.read_text().split()
 
