@@ -49,8 +49,18 @@ def free_port():
         return taken.getsockname()[1]
 
 
+SLOW = """
+import time
+from tools import live
+
+start = live.LiveServer.start_app
+live.LiveServer.start_app = lambda server: (time.sleep(2), start(server))
+live.run_main(live.main)
+"""
+
+
 @contextmanager
-def started(home, port=None):
+def started(home, port=None, program=("-m", "tools.live")):
     """Process and address of ``make live``, with a home of its own."""
     places = {
         "JUPYTER_CONFIG_DIR": home / "config",
@@ -60,7 +70,7 @@ def started(home, port=None):
     }
     env = os.environ | {name: str(path) for name, path in places.items()}
     port = str(port or free_port())
-    command = [sys.executable, "-m", "tools.live", "--port", port]
+    command = [sys.executable, *program, "--port", port]
     log = (home / "log").open("w")
     server = subprocess.Popen(
         [*command, "checks-2"], cwd=ROOT, env=env, text=True, stderr=log,
@@ -652,6 +662,12 @@ def test_server_started_again_on_its_port_is_found_with_its_new_key(browser, tmp
             old.reload()
             says(old, "Connected")
     context.close()
+
+
+def test_address_is_printed_once_the_server_listens(tmp_path):
+    with started(tmp_path, program=("-c", SLOW)) as (_, address):
+        port = int(re.search(r":(\d+)/", address)[1])
+        socket.create_connection(("127.0.0.1", port)).close()
 
 
 def test_second_server_on_a_port_says_which_to_take(address):

@@ -113,6 +113,11 @@ def address(page: str, port: int, key: str) -> str:
     return f"http://127.0.0.1:{port}/{page}{SUFFIX}#token={key}"
 
 
+def announce(where: str) -> None:
+    print(f"live: {where}")
+    print('live: every page has a button "Live code" (Ctrl-C stops it)', flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tools.live")
     parser.add_argument("--port", type=int, default=8000)
@@ -124,8 +129,8 @@ def main() -> None:
     require_free(options.port, "live")  # again: building takes minutes
     with tempfile.TemporaryDirectory(prefix="live-") as scratch:
         server = live_server(folder, options.port, key, Path(scratch))
-        print(f"live: {address(page, options.port, key)}")
-        print('live: every page has a button "Live code" (Ctrl-C stops it)', flush=True)
+        # It listens once its loop runs. An address printed before would be refused.
+        server.io_loop.add_callback(announce, address(page, options.port, key))
         server.start()
 
 
