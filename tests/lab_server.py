@@ -54,7 +54,9 @@ def serving(folder, home):
     try:
         yield address(server, home)
     finally:
-        server.terminate()
+        # How JupyterLab ends is its own affair, and may take it minutes: kernels that
+        # are being started are waited for. They end with the process that began them.
+        server.kill()
         server.wait(LIMIT)
 
 
