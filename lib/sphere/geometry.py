@@ -164,6 +164,12 @@ def neighbors(x: npt.ArrayLike, radius: float) -> Array:
     return np.asarray(np.sum(np.where(near, 1.0, 0.0), axis=-1))
 
 
+def shares(near: Array) -> Array:
+    """Sum over tokens of 1 / ``near``, where each is one of so many in a cluster."""
+    total: Array = np.sum(1 / near, axis=-1)
+    return total
+
+
 def cluster_count(x: npt.ArrayLike, radius: float) -> Array:
     r"""Number of clusters :math:`\sum_i 1 / n_i`, with :func:`neighbors` :math:`n_i`.
 
@@ -190,4 +196,4 @@ def cluster_count(x: npt.ArrayLike, radius: float) -> Array:
     ValueError
         As :func:`neighbors`.
     """
-    return np.asarray(np.sum(1 / neighbors(x, radius), axis=-1))[()]
+    return np.asarray(shares(neighbors(x, radius)))[()]
