@@ -10,7 +10,7 @@ from lib.sphere.geometry import neighbors, shares
 
 
 def crowd_state(x: npt.ArrayLike, beta: float, radius: float) -> dict[str, Array]:
-    r"""Height of the energy, neighbors of each token, and number of clusters.
+    r"""Height of the energy, neighbors of each token, effective number of clusters.
 
     The height is the mean of :func:`lib.sphere.partition_function` over the tokens,
     less a factor :math:`e^{|\beta|}`: the shifted interaction energy times 2β, which

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -177,6 +178,7 @@ def engines() -> Iterator[tuple[str, Engine]]:
     if path := browser_path():
         with launched(path) as browser:
             yield f"Chromium {browser.version}", in_browser(browser)
+    sys.path.append(str(ROOT / "tests"))  # what drives them is there
     from tests.browsers import engines as others
 
     starts = (
