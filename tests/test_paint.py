@@ -28,7 +28,9 @@ def test_what_was_measured_is_recorded_and_told(tmp_path, monkeypatch, capsys):
 
 def test_a_machine_without_browser_says_so_for_each_page(monkeypatch):
     monkeypatch.setattr(paint, "browser_path", lambda: None)
-    assert [each["note"] for each in paint.paint()] == ["no browser found"] * 2
+    assert [each["note"] for each in paint.paint()] == ["no browser found"] * len(
+        paint.PAGES
+    )
     assert [each["page"] for each in paint.paint()] == [*paint.PAGES]
 
 
