@@ -33,6 +33,7 @@ except DataUnavailable:
     pass
 with tempfile.TemporaryFile("w+") as file:
     file.write("1")
+print("all of them")
 """
 
 
@@ -41,6 +42,7 @@ def run(source, tmp_path, monkeypatch):
     notebook = new_notebook(cells=[new_code_cell(source)])
     resources = {"metadata": {"path": str(ROOT / "chapters")}}
     NotebookClient(notebook, kernel_name="python3", resources=resources).execute()
+    return [output.text for output in notebook.cells[0].outputs]
 
 
 @pytest.mark.parametrize("source", FOREIGN)
@@ -53,7 +55,7 @@ def test_a_file_of_the_book_is_refused(source, tmp_path, monkeypatch):
 
 
 def test_the_package_images_and_other_folders_are_open(tmp_path, monkeypatch):
-    run(OWN, tmp_path, monkeypatch)
+    assert run(OWN, tmp_path, monkeypatch) == ["all of them\n"]
 
 
 # The watch is that of the conftest beside pyproject.toml, for all folders below.

@@ -24,7 +24,6 @@ from lib.figures import (
     COLORS,
     INK,
     BookFigure,
-    animate,
     curve_plot,
     explore,
     figure,
@@ -301,7 +300,7 @@ def test_a_drawing_that_fails_between_the_stops_is_not_continuous():
         explore(look_up, continuous=True, height=[0.1, 0.4], count=[2, 3])
     moving = {2: 0.1, 4: 0.2}
     with pytest.raises(ValueError, match="KeyError: 3 at height = 3"):
-        animate(lambda height: bars(moving[height]), continuous=True, height=[2, 4])
+        explore(lambda height: bars(moving[height]), continuous=True, height=[2, 4])
     with pytest.raises(ValueError, match="needs an argument whose stops are numbers"):
         explore(lambda label: bars(0.1, label), continuous=True, label=["a", "b"])
 
@@ -380,22 +379,6 @@ def test_a_drawing_with_one_figure_for_all_frames_is_stored_as_its_first():
     explorer = explore(draw, continuous=True, height=[0.25, 1.0])
     assert len({frame.svg for frame in explorer.frames}) == 2
     assert explorer._repr_mimebundle_()["image/png"]
-
-
-def test_animation_is_an_explorer_with_a_button():
-    moving, still = animate(bars, height=[0.1, 0.3]), explore(bars, height=[0.1, 0.3])
-    button = '<button type="button" class="explorer-play">Play</button>'
-    assert moving._repr_html_().replace(button, "") == still._repr_html_()
-    with pytest.raises(ValueError, match="one argument that moves, got height, label"):
-        animate(bars, height=[0.1, 0.2], label=["a", "b"])
-
-
-@pytest.mark.parametrize("continuous", [False, True])
-def test_animation_in_a_kernel_plays(continuous):
-    moving = animate(bars, continuous=continuous, height=[0.1, 0.2, 0.4])
-    player, height, view = moving.widget().children
-    player.value = 2
-    assert height.value == 0.4 and "height of 0.4" in view.value
 
 
 @pytest.mark.parametrize(
@@ -773,7 +756,7 @@ WALK = """
 from lib.figures import Explorer
 
 for explorer in [x for x in Out.values() if isinstance(x, Explorer)]:
-    *controls, view = explorer.widget().children[explorer.plays:]
+    *controls, view = explorer.widget().children
     for control in controls:
         first, tried = control.value, positions(control)
         for position in tried:
@@ -790,7 +773,7 @@ for explorer in [x for x in Out.values() if isinstance(x, Explorer)]:
 def test_every_drawing_function_answers_at_every_position(text):
     notebook = read_text(text)
     source = "\n".join(cell.source for cell in notebook.cells)
-    calls = len(re.findall(r"^(?:figures\.)?(?:explore|animate)\(", source, re.M))
+    calls = len(re.findall(r"^(?:figures\.)?explore\(", source, re.M))
     if not calls:
         pytest.skip("there is no explorer")
     walk = f"import numpy as np\n{inspect.getsource(positions)}\n{WALK}"

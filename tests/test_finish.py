@@ -13,6 +13,7 @@ PAGE = """<!DOCTYPE html>
 <link rel="preload" as="script" href="x.js"/>
 <script data-cfasync="false">t = localStorage.getItem("theme") || "auto";</script>
 <script src="fontawesome.js"></script><script>one("</p>" && 1)</script>
+<link rel="stylesheet" href="book.css"/>
 <script type="module" src="m.mjs"></script><script src="two.js"></script></head>
 <body><p>1 &lt; 2 <svg viewBox="0 0 1 1"><path d="M0 0"/></svg>
 <button onclick="window.print()" title="&lt;Print&gt;">x</button></p>
@@ -36,6 +37,7 @@ def test_page_of_the_theme_is_finished():
     assert "onclick" not in html and 'title="&lt;Print&gt;"' in html
     assert "aria-label" not in html and "<summary>s" in html
     head, body = html.split("</head>")
+    assert head.index("</title>") < head.index("book.css") < head.index("data-cfasync")
     assert 'src="m.mjs"' in head and "two.js" not in head and "one(" not in head
     # Behind the text, in their order and as they were.
     ours, theirs = body.index('<script>one("</p>" && 1)</script>'), body.index("two.js")
@@ -47,6 +49,7 @@ def test_page_of_the_theme_is_finished():
     [
         (("preload", "other"), "should have links that load scripts ahead"),
         (("fontawesome.js", "icons.js"), "should have the script of the icons, 1 of"),
+        (('rel="stylesheet"', 'rel="icon"'), "should have a style sheet, 1 of them"),
         (('|| "auto"', "|| auto"), "its script does not set the theme by"),
         (('data-theme="auto"', ""), "should have a theme that is set later, 1 of"),
         (("Toggle hidden", "Show hidden"), "should have labels of folded cells, 1 of"),

@@ -283,9 +283,7 @@ AGREE = """box => {
       : numbers.some((x) => Math.abs(x - value) <= 1e-3 * value);
   });
 }"""
-TEXTS = [
-    path for path in texts() if re.search(r"(explore|animate)\(", path.read_text())
-]
+TEXTS = [path for path in texts() if re.search(r"explore\(", path.read_text())]
 
 
 def key_of(handle):
@@ -306,9 +304,7 @@ def test_every_explorer_of_the_book_tells_the_truth(opened, folder, text):
     page = opened(name)
     run_all(page)
     boxes = page.locator(".widget-vbox:has(.widget-html)")
-    expected = len(
-        re.findall(r"^(?:figures\.)?(?:explore|animate)\(", text.read_text(), re.M)
-    )
+    expected = len(re.findall(r"^(?:figures\.)?explore\(", text.read_text(), re.M))
     assert boxes.count() == expected > 0
     for box in boxes.all():
         element = box.element_handle()

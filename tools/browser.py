@@ -18,6 +18,14 @@ QUIET = (
     "--disable-sync",
     "--no-first-run",
 )
+# When the frame is drawn that follows the one in which an exhibit comes to life.
+WATCH = """
+new MutationObserver((_, watch) => {
+  if (!document.querySelector(".exhibit-moves")) return;
+  watch.disconnect();
+  requestAnimationFrame(() => requestAnimationFrame((now) => { window.moved = now; }));
+}).observe(document, { subtree: true, attributes: true, attributeFilter: ["class"] });
+"""
 
 
 def browser_path() -> str | None:
@@ -50,19 +58,47 @@ def cold_visit(
 
     The cache is empty. ``network`` holds the conditions that DevTools emulates.
     """
-    visitor = browser.new_context(**context)
-    page = visitor.new_page()
-    session = visitor.new_cdp_session(page)
-    session.send("Network.enable")
-    if network:
-        session.send("Network.emulateNetworkConditions", network)
-    sizes: list[int] = []
-    session.on(
-        "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
-    )
-    page.goto(address, wait_until="networkidle")
-    seconds = page.evaluate(
-        "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
-    )
-    visitor.close()
-    return seconds, sum(sizes)
+    with visitor(browser, network, **context) as (page, session):
+        sizes: list[int] = []
+        session.on(
+            "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
+        )
+        page.goto(address, wait_until="networkidle")
+        seconds = page.evaluate(
+            "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
+        )
+        return seconds, sum(sizes)
+
+
+def first_movement(
+    browser: Any,
+    address: str,
+    network: dict[str, Any] | None = None,
+    slowed: float = 1,
+    **context: Any,
+) -> float | None:
+    """Seconds to the first frame of a page's exhibit; None where there is none.
+
+    The cache is empty, and the processor as many times slower as ``slowed`` says.
+    """
+    with visitor(browser, network, **context) as (page, session):
+        session.send("Emulation.setCPUThrottlingRate", {"rate": slowed})
+        page.add_init_script(WATCH)
+        page.goto(address, wait_until="domcontentloaded")
+        if not page.locator(".book-exhibit").count():
+            return None
+        return page.wait_for_function("() => window.moved").json_value() / 1000
+
+
+@contextmanager
+def visitor(
+    browser: Any, network: dict[str, Any] | None, **context: Any
+) -> Iterator[tuple[Any, Any]]:
+    """A page whose cache is empty, and the session that watches it."""
+    with browser.new_context(**context) as fresh:
+        page = fresh.new_page()
+        session = fresh.new_cdp_session(page)
+        session.send("Network.enable")
+        if network:
+            session.send("Network.emulateNetworkConditions", network)
+        yield page, session

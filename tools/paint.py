@@ -1,7 +1,8 @@
-"""First sight of the landing page and the weight of a page: part of ``make bench``.
+"""First sight, first movement and weight of some pages: part of ``make bench``.
 
 The browser is held to 1.6 Mbit/s and a round trip of 150 ms, a slow phone connection,
-with a cold cache. The bytes are those on the wire, headers included.
+with a cold cache. The bytes are those on the wire, headers included. The first movement
+is the first frame of an exhibit, on a processor that is slowed four times as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.browser import browser_path, cold_visit, launched
+from tools.browser import browser_path, cold_visit, first_movement, launched
 from tools.command import ROOT, PipelineError, replace, run_main
 from tools.notebooks import today
 
@@ -29,7 +30,12 @@ SLOW = {
     "uploadThroughput": 0.75e6 / 8,
 }
 PHONE = {"width": 390, "height": 844}
-PAGES = ("chapters/index.html", "chapters/2-softmax-expansion.html")
+SLOWED = 4
+PAGES = (
+    "chapters/index.html",
+    "chapters/2-softmax-expansion.html",
+    "chapters/4-mean-field-sphere.html",
+)
 
 
 @contextmanager
@@ -57,7 +63,7 @@ def answers(port: int) -> bool:
 
 
 def paint(repetitions: int = 5) -> list[dict[str, Any]]:
-    """Median seconds to the first contentful paint, and bytes, of some pages."""
+    """Median seconds to the first paint and the first movement, and bytes."""
     path = browser_path()
     if path is None:
         return [{"page": name, "note": "no browser found"} for name in PAGES]
@@ -70,6 +76,12 @@ def paint(repetitions: int = 5) -> list[dict[str, Any]]:
             ]
             seconds, sizes = zip(*runs, strict=True)
             rows.append({"page": name, "seconds": median(seconds), "bytes": max(sizes)})
+            moves = [
+                first_movement(browser, site + name, SLOW, SLOWED, viewport=PHONE)
+                for _ in range(repetitions)
+            ]
+            if None not in moves:
+                rows[-1]["moves"] = round(median(moves), 3)
     return rows
 
 
@@ -78,6 +90,7 @@ def told(row: dict[str, Any]) -> str:
     facts = row.get("note") or (
         f"first contentful paint after {row['seconds']:.2f} s at 1.6 Mbit/s,"
         f" {row['bytes'] / 1000:.0f} kB"
+        + (f"; first movement after {row['moves']:.2f} s" if "moves" in row else "")
     )
     return f"paint: {row['page']}: {facts}"
 

@@ -27,6 +27,10 @@ State = Mapping[str, Any]
 FIRST, LAST = 0.1, 1e4
 # Tokens within this chord belong together; groups that last are much narrower.
 RADIUS = 0.25
+_COUNTED = (
+    "Clusters are counted by their effective number Σ 1/nᵢ, where nᵢ tokens lie within"
+    f" a chord of {RADIUS} of token i: exact once clusters are narrow and far apart."
+)
 _MOST, _HOTTEST = 256, 100.0
 _SIGNS = {"+I attracts": 1.0, "−I repels": -1.0}
 _TURN, _TILT = 0.6, 0.4  # of the eye, as the script has it at first
@@ -43,8 +47,8 @@ def globe(
     r"""Live exhibit of tokens on the sphere :math:`\mathbb S^2` under attention.
 
     The reader drags tokens, turns the globe, moves β and the number of tokens, and
-    reverses the sign of the value matrix; energy and number of clusters are drawn
-    against logarithmic time (:func:`lib.sphere.crowd_state`). It computes by
+    reverses the sign of the value matrix; energy and effective number of clusters are
+    drawn against logarithmic time (:func:`lib.sphere.crowd_state`). It computes by
     :func:`lib.sphere.simulate`.
 
     Parameters
@@ -58,7 +62,7 @@ def globe(
     seed : int
         Seed of what the reader draws anew.
     caption : str, optional
-        What to see, printed below.
+        What to see, printed below, before a sentence on how clusters are counted.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def globe(
             values["value"],
         ),
         seed=seed,
-        caption=caption,
+        caption=f"{caption} {_COUNTED}" if isinstance(caption, str) else caption,
     )  # fmt: skip
 
 
@@ -146,8 +150,8 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
         fig,
         alt=f"A globe with {n} tokens that {sign} one another at time {time:.3g} for"
         f" β = {beta:g}: about {count:.3g} clusters. Beside it, against logarithmic"
-        f" time, the energy, now {height:.2f} of its largest value, and the number of"
-        " clusters.",
+        f" time, the energy, now {height:.2f} of its largest value, and the effective"
+        " number of clusters.",
         caption=f"β = {beta:g}, V = {'+' if value > 0 else '−'}I, time {time:.3g}:"
         f" about {count:.3g} clusters of {n} tokens.",
     )

@@ -79,14 +79,51 @@ def weights(
     ValueError
         For shapes that do not fit, gray levels or numbers out of range.
     """
+    tiles, scores = _tokens(pictures, logits, names)
+    temperature = require_within("temperature", temperature, *_TEMPERATURES)
+    order = require_choice("order", order, range(4))
+    query = require_count("query", query, least=0, most=len(names) - 1)
+    hotter = {"temperature": 4 * temperature, "order": order, "query": query}
+    state = {
+        "logits": scores,
+        "pictures": [_stored(tile) for tile in tiles],
+        "names": [*names],
+        "tops": _TOPS,
+    }
+    return live(
+        "weights",
+        draw_weights,
+        state=state,
+        positions=[(state | {"pictures": []}, hotter)],
+        controls={
+            "temperature": Slider("τ₀", *_TEMPERATURES, temperature, log=True),
+            "order": Choice(
+                "order of the polynomial", {str(k): float(k) for k in range(4)}, order
+            ),
+            "query": Choice(
+                "query", {name: float(k) for k, name in enumerate(names)}, query
+            ),
+        },
+        kernels={"expand": "softmax-expansion"},
+        caption=caption,
+    )
+
+
+def _tokens(
+    pictures: npt.ArrayLike, logits: npt.ArrayLike, names: Sequence[str]
+) -> tuple[Array, Array]:
+    """Pictures and scores as arrays; ValueError unless there is one name for each."""
     scores = require_finite(
         "logits", require_square("logits", as_float("logits", logits))
     )
     tiles = require_finite("pictures", as_float("pictures", pictures))
     if not hasattr(names, "__len__") or not all(isinstance(n, str) for n in names):
         raise ValueError(f"names must be a list of texts, got {names!r}")
-    m = len(scores)
-    if scores.ndim != 2 or tiles.ndim != 3 or not len(tiles) == len(names) == m:
+    if (
+        scores.ndim != 2
+        or tiles.ndim != 3
+        or len({*map(len, (tiles, scores, names))}) > 1
+    ):
         raise ValueError(
             "pictures, logits and names must be of one length, got shapes"
             f" {tiles.shape}, {scores.shape} and {len(names)} names"
@@ -95,35 +132,7 @@ def weights(
         raise ValueError(
             f"pictures must lie in [0, 1], got {tiles.min():g} to {tiles.max():g}"
         )
-    temperature = require_within("temperature", temperature, *_TEMPERATURES)
-    order = require_choice("order", order, range(4))
-    query = require_count("query", query, least=0, most=m - 1)
-    first = {"temperature": temperature, "order": order, "query": query}
-    return live(
-        "weights",
-        draw_weights,
-        state={
-            "logits": scores,
-            "pictures": [_stored(tile) for tile in tiles],
-            "names": [*names],
-            "tops": _TOPS,
-        },
-        positions=[
-            (
-                {"logits": scores, "names": [*names], "pictures": []},
-                first | {"temperature": 4 * temperature},
-            )
-        ],
-        controls={
-            "temperature": Slider("τ₀", *_TEMPERATURES, temperature, log=True),
-            "order": Choice(
-                "order of the polynomial", {str(k): float(k) for k in range(4)}, order
-            ),
-            "query": Choice("query", dict(zip(names, range(m), strict=True)), query),
-        },
-        kernels={"expand": "softmax-expansion"},
-        caption=caption,
-    )
+    return tiles, scores
 
 
 def draw_weights(

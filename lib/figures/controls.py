@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
@@ -45,7 +46,7 @@ class Slider:
         require_within("start", self.start, 0.0 if self.zero else low, high)
 
     def at(self, place: float) -> float:
-        """The value at a place between the ends, 0 to 1."""
+        """Return the value at a place between the ends, from 0 to 1."""
         place = require_within("place", place, 0, 1)
         if self.zero and place <= 0:
             return 0.0
@@ -56,7 +57,7 @@ class Slider:
         return float(round(value)) if self.whole else value
 
     def place(self, value: float) -> float:
-        """Where a value stands, 0 to 1."""
+        """Return the place of a value between the ends, from 0 to 1."""
         require_within("value", value, 0 if self.zero else self.low, self.high)
         if self.zero and value <= 0:
             return 0.0
@@ -65,11 +66,11 @@ class Slider:
         return (value - self.low) / (self.high - self.low)
 
     def described(self) -> dict[str, Any]:
-        """What a script of the site needs to know."""
+        """Return what a script of the site needs to know."""
         return {"kind": "slider", **asdict(self)}
 
     def html(self, key: str) -> str:
-        """The control before a script gives it life."""
+        """Write the control as it is before a script gives it life."""
         return (
             f'<label for="{key}">{escape(self.label)}</label>'
             f'<input type="range" id="{key}" min="0" max="1" step="any"'
@@ -79,7 +80,7 @@ class Slider:
         )
 
     def widget(self) -> Any:
-        """The control in a kernel."""
+        """Return the widget that it is in a kernel."""
         import ipywidgets
 
         common = {"description": self.label, "tooltip": self.label}
@@ -126,11 +127,11 @@ class Choice:
             raise ValueError(f"start must be one of the options, got {self.start!r}")
 
     def described(self) -> dict[str, Any]:
-        """What a script of the site needs to know."""
+        """Return what a script of the site needs to know."""
         return {"kind": "choice", "start": self.start, **asdict(self)}
 
     def html(self, key: str) -> str:
-        """The control before a script gives it life."""
+        """Write the control as it is before a script gives it life."""
         buttons = "".join(
             f'<label><input type="radio" name="{key}" value="{value:g}"'
             f"{' checked' if value == self.start else ''}> {escape(name)}</label>"
@@ -142,7 +143,7 @@ class Choice:
         )
 
     def widget(self) -> Any:
-        """The control in a kernel."""
+        """Return the widget that it is in a kernel."""
         import ipywidgets
 
         return ipywidgets.ToggleButtons(
@@ -154,3 +155,8 @@ class Choice:
 
 
 Control = Slider | Choice
+
+
+def starts(controls: Mapping[str, Control]) -> dict[str, float]:
+    """Return the value at which each control opens."""
+    return {name: each.start for name, each in controls.items()}

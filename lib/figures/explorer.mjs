@@ -2,45 +2,6 @@
 // differs in it from the first frame is written into the drawing. The frames were
 // computed by the book's Python; nothing is computed here.
 
-// Moves one input through its stops, from when it is first seen until the reader takes
-// over; readers who want less motion start it themselves.
-const play = (figure, button, input, output, show) => {
-  const last = Number(input.max);
-  let timer = null;
-  let rest = 0; // ticks to stay at the last frame
-  const stop = () => {
-    clearInterval(timer);
-    timer = null;
-    button.textContent = "Play";
-    output.removeAttribute("aria-live");
-  };
-  const step = () => {
-    const now = Number(input.value);
-    if (now === last && rest > 0) {
-      rest -= 1;
-      return;
-    }
-    input.value = now === last ? 0 : now + 1;
-    rest = 10;
-    show();
-  };
-  const start = () => {
-    if (timer !== null) return;
-    output.setAttribute("aria-live", "off");
-    button.textContent = "Pause";
-    timer = setInterval(step, 150);
-  };
-  button.addEventListener("click", () => (timer === null ? start() : stop()));
-  input.addEventListener("input", stop);
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-  let begun = false;
-  new IntersectionObserver(([entry]) => {
-    if (entry.isIntersecting && !begun) start();
-    else if (!entry.isIntersecting) stop();
-    begun = begun || entry.isIntersecting;
-  }).observe(figure);
-};
-
 const mount = (figure) => {
   const { slots, frames, alt, stops } = JSON.parse(
     figure.querySelector('script[type="application/json"]').textContent,
@@ -79,8 +40,6 @@ const mount = (figure) => {
   };
 
   inputs.forEach((input) => input.addEventListener("input", show));
-  const button = figure.querySelector(".explorer-play");
-  if (button) play(figure, button, inputs[0], outputs[0], show);
   figure.querySelector(".explorer-controls").hidden = false;
   show(); // a reload may have kept the sliders where they were
 };

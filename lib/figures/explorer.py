@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from html import escape
 from itertools import product
 from typing import Any
 
 from lib.figures import widgets
 from lib.figures.book_figure import BookFigure
-from lib.figures.markup import below, digest, image, picture, stored_forms
+from lib.figures.markup import below, data_script, digest, image, picture
+from lib.figures.moving import Moving
 from lib.figures.stops import between, checked_stops, labels, numeric, place
 from lib.figures.svg import merge, own_ids
 
@@ -21,37 +20,17 @@ from lib.figures.svg import merge, own_ids
 BUDGET = 250_000
 
 
-@dataclass(frozen=True)
-class Explorer:
-    """Frames of a figure over a grid of values, from ``explore`` or ``animate``."""
+@dataclass(frozen=True, repr=False)
+class Explorer(Moving):
+    """Frames of a figure over a grid of values, from :func:`explore`."""
 
     draw: Callable[..., BookFigure]
     values: dict[str, tuple[Any, ...]]
     frames: tuple[BookFigure, ...]
-    plays: bool = False
     continuous: bool = False
 
-    def __repr__(self) -> str:
-        return self.frames[0].alt
-
-    @cached_property
-    def html(self) -> str:
-        """The static form, made once."""
+    def _static_form(self) -> str:
         return _static_form(self)
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def _repr_mimebundle_(
-        self,
-        include: Container[str] | None = None,
-        exclude: Container[str] | None = None,
-    ) -> dict[str, Any]:
-        first = self.frames[0]
-        forms = stored_forms(self.html, first.alt, first._still, include, exclude)
-        live = self.widget()._repr_mimebundle_() if widgets.in_kernel() else {}
-        view = {k: v for k, v in live.items() if k.startswith("application/")}
-        return view | forms
 
     def widget(self) -> Any:
         """The live form: ipywidgets around the same ``draw``.
@@ -64,7 +43,6 @@ class Explorer:
             self.frames[0]._repr_html_(),
             lambda point: _frame(self.draw, point)._repr_html_(),
             continuous=self.continuous,
-            plays=self.plays,
         )
 
 
@@ -101,54 +79,6 @@ def explore(
         Without values or with stops that repeat, when ``draw`` raises, returns
         something else than a figure or differs between two calls, or beyond 250 kB.
     """
-    return _explorer(draw, values, continuous, plays=False)
-
-
-def animate(
-    draw: Callable[..., BookFigure],
-    *,
-    continuous: bool = False,
-    **values: Sequence[Any],
-) -> Explorer:
-    """Let one argument of a drawing function run through its stops by itself.
-
-    As :func:`explore` for one argument, with a button that plays and pauses. On the
-    static site it starts when it comes into view, unless the reader asked the system
-    for less motion.
-
-    Parameters
-    ----------
-    draw : callable
-        Pure function of the named value that returns ``figure(...)``.
-    continuous : bool
-        As for :func:`explore`; the button stays with the stops.
-    **values : sequence
-        The name of the argument and its stops.
-
-    Returns
-    -------
-    Explorer
-        Its ``_repr_html_()`` is the static form.
-
-    Raises
-    ------
-    ValueError
-        For more than one argument, and as :func:`explore`.
-    """
-    if len(values) > 1:
-        raise ValueError(
-            f"values must name one argument that moves, got {', '.join(values)}"
-        )
-    return _explorer(draw, values, continuous, plays=True)
-
-
-def _explorer(
-    draw: Callable[..., BookFigure],
-    values: dict[str, Sequence[Any]],
-    continuous: bool,
-    plays: bool,
-) -> Explorer:
-    """The frames at all combinations of the values, checked."""
     _require_drawing(draw, continuous)
     if not values:
         raise ValueError(
@@ -165,7 +95,7 @@ def _explorer(
     first = _frame(draw, grid[0])
     if first != frames[0]:
         raise ValueError(f"draw is impure: two calls differ at {place(grid[0])}")
-    explorer = Explorer(draw, stops, (first, *frames[1:]), plays, continuous)
+    explorer = Explorer(draw, stops, (first, *frames[1:]), continuous)
     size = len(explorer.html.encode())
     if size > BUDGET:
         raise ValueError(
@@ -214,7 +144,7 @@ def _require_continuity(
 
 
 def _frame(draw: Callable[..., BookFigure], point: dict[str, Any]) -> BookFigure:
-    """What is drawn at a point; what goes wrong, in one sentence that names it."""
+    """Draw at a point; say in one sentence that names it what goes wrong there."""
     try:
         frame = draw(**point)
     except Exception as error:
@@ -228,7 +158,7 @@ def _frame(draw: Callable[..., BookFigure], point: dict[str, Any]) -> BookFigure
 
 
 def _static_form(explorer: Explorer) -> str:
-    """HTML that the page's explorer.mjs brings to life; without it, the first frame."""
+    """Write HTML for explorer.mjs; where that does not run, the first frame stands."""
     frames = explorer.frames
     key = digest(*(frame.svg for frame in frames), explorer.values)
     merged = merge([frame.svg for frame in frames])
@@ -244,25 +174,19 @@ def _static_form(explorer: Explorer) -> str:
         "alt": [frame.alt for frame in frames],
         "stops": [*shown.values()],
     }
-    # A closing tag, or the start of a comment, would change where the script ends.
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    text = text.replace("</", "<\\/").replace("<!", "<\\u0021")
     sliders = "".join(
         _slider(f"{key}-s{number}", *item) for number, item in enumerate(shown.items())
     )
-    button = '<button type="button" class="explorer-play">Play</button>'
     return (
         f'<figure class="book-figure book-explorer">'
         f"{picture(own_ids(first, key), frames[0].alt)}"
-        f'<div class="explorer-controls" hidden="hidden">'
-        f"{button if explorer.plays else ''}{sliders}</div>"
-        f'<script type="application/json">{text}</script>'
-        f"{below(frames[0].caption)}</figure>"
+        f'<div class="explorer-controls" hidden="hidden">{sliders}</div>'
+        f"{data_script(data)}{below(frames[0].caption)}</figure>"
     )
 
 
 def _owned(value: str, key: str) -> str:
-    """A slot's value whose references are those of this explorer."""
+    """Name this explorer in what a slot's value refers to."""
     return f"#{key}-{value[1:]}" if value.startswith("#") else own_ids(value, key)
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from lib.core.checks import require_count
-from lib.figures import live_widgets, widgets
+from lib.figures import live_widgets
 from lib.figures.book_figure import BookFigure
-from lib.figures.controls import Choice, Control, Slider
-from lib.figures.markup import below, digest, picture, stored_forms
+from lib.figures.controls import Choice, Control, Slider, starts
+from lib.figures.markup import below, data_script, digest, picture
+from lib.figures.moving import Moving
 from lib.figures.svg import own_ids
 
 #: Largest static form of one exhibit, in bytes, before compression.
@@ -29,8 +28,8 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _DIGITS = 10
 
 
-@dataclass(frozen=True)
-class Exhibit:
+@dataclass(frozen=True, repr=False)
+class Exhibit(Moving):
     """A state, what draws it, what moves it, and pictures of it; from :func:`live`."""
 
     script: str
@@ -44,35 +43,11 @@ class Exhibit:
     seed: int = 0
     caption: str | None = None
 
-    def __repr__(self) -> str:
-        return self.frames[0].alt
-
-    @property
-    def starts(self) -> dict[str, float]:
-        """The value at which each control opens."""
-        return {name: each.start for name, each in self.controls.items()}
-
-    @cached_property
-    def html(self) -> str:
-        """The static form, made once."""
+    def _static_form(self) -> str:
         return _static_form(self)
 
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def _repr_mimebundle_(
-        self,
-        include: Container[str] | None = None,
-        exclude: Container[str] | None = None,
-    ) -> dict[str, Any]:
-        first = self.frames[0]
-        forms = stored_forms(self.html, first.alt, first._still, include, exclude)
-        live = self.widget()._repr_mimebundle_() if widgets.in_kernel() else {}
-        view = {k: v for k, v in live.items() if k.startswith("application/")}
-        return view | forms
-
     def widget(self) -> Any:
-        """The live form in a kernel: ipywidgets around ``advance`` and ``draw``."""
+        """Return ipywidgets around ``advance`` and ``draw``: the live form."""
         return live_widgets.live_form(self)
 
 
@@ -136,13 +111,7 @@ def live(
     for name, given in (("state", state), ("controls", controls), ("kernels", kernels)):
         if not isinstance(given, Mapping):
             raise ValueError(f"{name} must map names to values, got {given!r}")
-    if not isinstance(script, str) or not _NAME.fullmatch(script):
-        raise ValueError(f"script must be a name in small letters, got {script!r}")
-    for role, kernel in kernels.items():
-        if not (isinstance(kernel, str) and _NAME.fullmatch(kernel)):
-            raise ValueError(
-                f"kernels[{role!r}] must be the name of a kernel, got {kernel!r}"
-            )
+    _require_names(script, kernels)
     _require_controls(draw, controls)
     seed = require_count("seed", seed, least=0)
     if caption is not None and not isinstance(caption, str):
@@ -152,13 +121,9 @@ def live(
     for name, function in (("advance", advance), ("again", again)):
         if function is not None and not callable(function):
             raise ValueError(f"{name} must be a function, got {function!r}")
-    starts = {name: each.start for name, each in controls.items()}
-    frames = [_frame(draw, *each) for each in ((state, starts), *positions)]
-    if _frame(draw, state, starts) != frames[0]:
-        raise ValueError("draw is impure: two calls differ at the opening state")
-    frames[1:] = [replace(frame, source=None) for frame in frames[1:]]
+    frames = _frames(draw, [(state, starts(controls)), *positions])
     exhibit = Exhibit(
-        script, draw, dict(state), dict(controls), tuple(frames), dict(kernels),
+        script, draw, dict(state), dict(controls), frames, dict(kernels),
         advance, again, seed, frames[0].caption if caption is None else caption,
     )  # fmt: skip
     size = len(exhibit.html.encode())
@@ -168,6 +133,17 @@ def live(
             " exhibit: use fewer positions or simpler pictures"
         )
     return exhibit
+
+
+def _require_names(script: str, kernels: Mapping[str, str]) -> None:
+    """Raise ValueError for names that no file of the site can have."""
+    if not isinstance(script, str) or not _NAME.fullmatch(script):
+        raise ValueError(f"script must be a name in small letters, got {script!r}")
+    for role, kernel in kernels.items():
+        if not (isinstance(kernel, str) and _NAME.fullmatch(kernel)):
+            raise ValueError(
+                f"kernels[{role!r}] must be the name of a kernel, got {kernel!r}"
+            )
 
 
 def _require_controls(
@@ -181,13 +157,22 @@ def _require_controls(
             raise ValueError(
                 f"controls[{name!r}] must be a Slider or a Choice, got {each!r}"
             )
-    starts = {name: each.start for name, each in controls.items()}
     try:
-        inspect.signature(draw).bind({}, **starts)
+        inspect.signature(draw).bind({}, **starts(controls))
     except TypeError as error:
         raise ValueError(
             f"draw must take a state and {', '.join(controls)}: {error}"
         ) from error
+
+
+def _frames(
+    draw: Callable[..., BookFigure], positions: list[tuple[State, Mapping[str, float]]]
+) -> tuple[BookFigure, ...]:
+    """Draw the positions, of which the first is the opening and keeps its source."""
+    first, *others = (_frame(draw, *each) for each in positions)
+    if _frame(draw, *positions[0]) != first:
+        raise ValueError("draw is impure: two calls differ at the opening state")
+    return first, *(replace(each, source=None) for each in others)
 
 
 def _frame(
@@ -200,8 +185,9 @@ def _frame(
 
 
 def _static_form(exhibit: Exhibit) -> str:
-    """HTML that the page's exhibit.mjs brings to life; without it, the pictures."""
-    key = digest(*(f.svg for f in exhibit.frames), exhibit.starts, exhibit.script)
+    """Write HTML for exhibit.mjs; where that does not run, the pictures stand."""
+    opens = starts(exhibit.controls)
+    key = digest(*(f.svg for f in exhibit.frames), opens, exhibit.script)
     data = {
         "script": exhibit.script,
         "kernels": exhibit.kernels,
@@ -209,9 +195,6 @@ def _static_form(exhibit: Exhibit) -> str:
         "state": {name: _plain(name, v) for name, v in exhibit.state.items()},
         "seed": exhibit.seed,
     }
-    # A closing tag, or the start of a comment, would change where the script ends.
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    text = text.replace("</", "<\\/").replace("<!", "<\\u0021")
     pictures = "".join(
         f'<div class="exhibit-frame">{picture(own_ids(f.svg, f"{key}-{i}"), f.alt)}'
         f"{f'<p>{escape(f.caption)}</p>' if f.caption and i else ''}</div>"
@@ -227,13 +210,12 @@ def _static_form(exhibit: Exhibit) -> str:
         f'<div class="exhibit-stage" hidden="hidden"></div>'
         f'<p class="exhibit-note">Stored pictures: where scripts run, this moves.</p>'
         f'<div class="exhibit-controls" hidden="hidden">{controls}</div>'
-        f'<script type="application/json">{text}</script>'
-        f"{below(exhibit.caption)}</figure>"
+        f"{data_script(data)}{below(exhibit.caption)}</figure>"
     )
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A part of the state as JSON has it."""
+    """Turn a part of the state into what JSON has."""
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def live_form(exhibit: Any) -> Any:
-    """Controls above the picture of the state, and buttons for what moves by itself.
+    """Put controls, and buttons for what moves by itself, above a picture of the state.
 
     What ``advance`` or ``draw`` raises as ValueError stands above the opening picture
     until the next good value.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Callable, Container
 from html import escape
 from typing import Any
@@ -35,6 +36,14 @@ def picture(svg: str, alt: str) -> str:
 def below(caption: str | None) -> str:
     """The caption, or nothing."""
     return f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+
+
+def data_script(data: Any) -> str:
+    """Write data into the page as JSON, for the script that brings a figure to life."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # A closing tag, or the start of a comment, would change where the element ends.
+    text = text.replace("</", "<\\/").replace("<!", "<\\u0021")
+    return f'<script type="application/json">{text}</script>'
 
 
 def with_still(html: str, alt: str, png: bytes) -> str:

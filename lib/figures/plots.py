@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,8 +92,7 @@ def level_plot(
     ValueError
         For lengths that differ or a limit that is not positive.
     """
-    dots = require_finite("measured", as_float("measured", measured))
-    lines = require_finite("predicted", as_float("predicted", predicted))
+    dots, lines = _finite("measured", measured), _finite("predicted", predicted)
     if not hasattr(labels, "__len__"):
         raise ValueError(f"labels must be a list, got {labels!r}")
     if dots.ndim != 1 or dots.shape != lines.shape or len(labels) != len(dots):
@@ -151,7 +151,7 @@ def curve_plot(
         For values that are not finite or of another length, or limits that an axis
         cannot have.
     """
-    at = require_finite("x", as_float("x", x))
+    at = _finite("x", x)
     if at.ndim != 1 or not at.size:
         raise ValueError(f"x must be a non-empty list, got shape {at.shape}")
     lines = _named_curves(at, curves)
@@ -227,24 +227,32 @@ def compare_plot(
     return fig
 
 
+def _finite(name: str, value: npt.ArrayLike) -> Array:
+    """Finite numbers as an array."""
+    return require_finite(name, as_float(name, value))
+
+
+def _require_named(
+    argument: str, given: object, what: str, most: int | None = None
+) -> None:
+    """Raise ValueError unless names are mapped, of which ``most`` can be drawn."""
+    if not isinstance(given, Mapping) or (most and not 0 < len(given) <= most):
+        many = f"1 to {most} names" if most else "names"
+        raise ValueError(f"{argument} must map {many} to {what}, got {given!r}")
+
+
 def _named_points(
-    argument: str, given: object, lengths: tuple[int, ...], most: int
+    argument: str, given: Mapping[str, Any], lengths: tuple[int, ...], most: int
 ) -> dict[str, list[Array]]:
     """Arguments of :func:`compare_plot` as arrays."""
-    if not isinstance(given, Mapping) or not 0 < len(given) <= most:
-        raise ValueError(
-            f"{argument} must map 1 to {most} names to points, got {given!r}"
-        )
+    _require_named(argument, given, "points", most)
     points = {}
     for name, value in given.items():
         if not isinstance(value, list | tuple) or len(value) not in lengths:
             raise ValueError(
                 f"{argument}[{name!r}] must hold {lengths[-1]} lists, got {value!r}"
             )
-        arrays = [
-            require_finite(argument, as_float(f"{argument}[{name!r}]", item))
-            for item in value
-        ]
+        arrays = [_finite(f"{argument}[{name!r}]", item) for item in value]
         shapes = {array.shape for array in arrays}
         if len(shapes) > 1 or arrays[0].ndim != 1 or not arrays[0].size:
             raise ValueError(
@@ -258,11 +266,10 @@ def _named_curves(
     at: Array, curves: Mapping[str, Sequence[float] | Array]
 ) -> dict[str, Array]:
     """Curves of :func:`curve_plot` as arrays."""
-    if not isinstance(curves, Mapping) or not 0 < len(curves) <= len(COLORS):
-        raise ValueError(f"curves must map 1 to 5 names to values, got {curves!r}")
+    _require_named("curves", curves, "values", len(COLORS))
     lines = {}
     for name, values in curves.items():
-        y = require_finite("curves", as_float(f"curves[{name!r}]", values))
+        y = _finite(f"curves[{name!r}]", values)
         if y.shape != at.shape:
             raise ValueError(f"curves[{name!r}] must have one value for each x")
         lines[name] = y
@@ -275,26 +282,24 @@ def _checked_curves(
     orders: Mapping[str, float],
 ) -> tuple[Array, dict[str, Array]]:
     """Arguments of :func:`rate_plot` as arrays."""
-    x = require_finite("sizes", as_float("sizes", sizes))
+    x = _finite("sizes", sizes)
     if x.ndim != 1 or not (x > 0).all() or len(set(x)) < 2:
         raise ValueError(f"sizes must be positive and differ, got {sizes!r}")
-    for argument, value in (("errors", errors), ("orders", orders)):
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{argument} must map names to values, got {value!r}")
+    _require_named("errors", errors, "values")
+    _require_named("orders", orders, "values")
     if set(errors) != set(orders) or not errors:
         raise ValueError(
             f"errors and orders must name the same curves, got {[*errors]}, {[*orders]}"
         )
     curves = {}
     for name in errors:
-        y = require_finite("errors", as_float(f"errors[{name!r}]", errors[name]))
+        y = _finite(f"errors[{name!r}]", errors[name])
         if y.shape != x.shape or not (y > 0).all():
             raise ValueError(
                 f"errors[{name!r}] must be positive, one for each of sizes"
             )
         curves[name] = y
-        slope = require_finite("orders", as_float(f"orders[{name!r}]", orders[name]))
-        if slope.ndim:
+        if _finite(f"orders[{name!r}]", orders[name]).ndim:
             raise ValueError(f"orders[{name!r}] must be one number")
     return x, curves
 

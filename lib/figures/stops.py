@@ -14,7 +14,7 @@ _LARGEST_INTEGER = 2**53
 
 
 def checked_stops(name: str, given: Sequence[Any], continuous: bool) -> tuple[Any, ...]:
-    """Stops of one argument as Python values; ValueError for what can be none."""
+    """Return stops as Python values; raise ValueError for what can be none."""
     # Sets have no order.
     unlisted = isinstance(given, str | bytes | set | frozenset | dict)
     listed = hasattr(given, "__len__") and getattr(given, "ndim", True) and not unlisted
@@ -36,7 +36,7 @@ def checked_stops(name: str, given: Sequence[Any], continuous: bool) -> tuple[An
 
 
 def labels(stops: tuple[Any, ...]) -> list[str]:
-    """What a reader sees of each stop: four digits, or as many as tell them apart."""
+    """Write each stop with four digits, or as many as tell the stops apart."""
     for form in ("{:.4g}", "{:.6g}", "{:.9g}", "{!r}"):
         shown = [form.format(x) if isinstance(x, float) else str(x) for x in stops]
         if len(set(shown)) == len(shown):
@@ -45,12 +45,12 @@ def labels(stops: tuple[Any, ...]) -> list[str]:
 
 
 def place(point: dict[str, Any]) -> str:
-    """A combination of values in words: ``β = 4, t = 0.5``."""
+    """Write a combination of values: ``β = 4, t = 0.5``."""
     return ", ".join(f"{name} = {value}" for name, value in point.items())
 
 
 def numeric(stops: tuple[Any, ...]) -> bool:
-    """Whether the stops are numbers, between which there are others."""
+    """Say whether the stops are numbers, between which there are others."""
     return all(isinstance(x, int | float) and not isinstance(x, bool) for x in stops)
 
 
@@ -60,7 +60,7 @@ def whole(stops: tuple[Any, ...]) -> bool:
 
 
 def logarithmic(stops: tuple[Any, ...]) -> bool:
-    """Whether the ratios of neighbors vary less than their differences do."""
+    """Say whether the ratios of neighbors vary less than their differences do."""
     if min(stops) <= 0 or len(stops) < 3:
         return False
     at = np.sort(np.asarray(stops, dtype=float))
@@ -73,13 +73,13 @@ def logarithmic(stops: tuple[Any, ...]) -> bool:
 
 
 def positions(stops: tuple[Any, ...], count: int = 60) -> list[int]:
-    """Integers between the stops in nearly equal ratios, and the stops themselves."""
+    """Return the stops, and integers between them in nearly equal ratios."""
     spread = np.geomspace(min(stops), max(stops), count + 1).round().astype(int)
     return sorted({*spread.clip(min(stops), max(stops)).tolist(), *stops})
 
 
 def between(stops: tuple[Any, ...]) -> Any:
-    """A value between two neighboring stops that is none; the first stop if none is."""
+    """Return a value between two neighboring stops; the first stop if there is none."""
     if not numeric(stops):
         return stops[0]
     for low, high in pairwise(sorted(stops)):

@@ -68,7 +68,7 @@ def mark_color_maps(fig: Figure) -> None:
 
 
 def needs_book_colors(svg: str) -> bool:
-    """Whether a drawing has one of the default colors of matplotlib."""
+    """Say whether a drawing has one of the default colors of matplotlib."""
     return any(color in svg for color in _BOOK)
 
 
@@ -92,7 +92,7 @@ def _repaint(artist: Artist, name: str) -> None:
 
 
 def _book_color(given: Any) -> Any:
-    """The color, or the array of colors, of the book; what is given if it is none."""
+    """Return the book's colors in place of those of matplotlib, others as given."""
     if isinstance(given, np.ndarray) and given.ndim == 2:
         old = [tuple(color) for color in given]
         new = [_book_color(color) for color in old]

@@ -18,9 +18,8 @@ def live_form(
     draw: Callable[[dict[str, Any]], str],
     *,
     continuous: bool,
-    plays: bool,
 ) -> Any:
-    """Controls of the arguments above the picture that ``draw`` makes of their values.
+    """Put controls of the arguments above the picture that ``draw`` makes of them.
 
     ``first`` is the picture at the first stops. What ``draw`` raises as ValueError
     stands in the place of the picture until the next good value.
@@ -39,12 +38,11 @@ def live_form(
 
     for each in controls.values():
         each.observe(redraw, "value")
-    player = [_player(values, controls)] if plays else []
-    return ipywidgets.VBox([*player, *controls.values(), view])
+    return ipywidgets.VBox([*controls.values(), view])
 
 
 def control(name: str, stops: tuple[Any, ...], continuous: bool) -> Any:
-    """A slider over the stops or, of numbers, over the values between them as well.
+    """Return a slider over the stops or, of numbers, over all values between them.
 
     The continuous slider is logarithmic where the stops are nearer to equal ratios
     than to equal differences.
@@ -69,18 +67,6 @@ def control(name: str, stops: tuple[Any, ...], continuous: bool) -> Any:
 
 
 def in_kernel() -> bool:
-    """Whether a Jupyter kernel is there to answer a widget."""
+    """Say whether a Jupyter kernel is there to answer a widget."""
     shell = sys.modules.get("IPython")
     return shell is not None and hasattr(shell.get_ipython(), "kernel")
-
-
-def _player(values: dict[str, tuple[Any, ...]], controls: dict[str, Any]) -> Any:
-    """A button that moves the only control through its stops."""
-    import ipywidgets
-
-    ((name, stops),) = values.items()
-    player = ipywidgets.Play(max=len(stops) - 1, interval=200, description="Play")
-    player.observe(
-        lambda change: setattr(controls[name], "value", stops[change["new"]]), "value"
-    )
-    return player

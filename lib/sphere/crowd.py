@@ -6,11 +6,11 @@ import numpy.typing as npt
 
 from lib.core.checks import Array
 from lib.sphere.energy import partition_function
-from lib.sphere.geometry import neighbors
+from lib.sphere.geometry import neighbors, shares
 
 
 def crowd_state(x: npt.ArrayLike, beta: float, radius: float) -> dict[str, Array]:
-    r"""Height of the energy, neighbors of each token, and number of clusters.
+    r"""Height of the energy, neighbors of each token, effective number of clusters.
 
     The height is the mean of :func:`lib.sphere.partition_function` over the tokens,
     less a factor :math:`e^{|\beta|}`: the shifted interaction energy times 2β, which
@@ -39,5 +39,5 @@ def crowd_state(x: npt.ArrayLike, beta: float, radius: float) -> dict[str, Array
     return {
         "height": partition_function(x, beta, shifted=True).mean(axis=-1),
         "neighbors": near,
-        "clusters": (1 / near).sum(axis=-1),
+        "clusters": shares(near),
     }

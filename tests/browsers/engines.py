@@ -22,6 +22,7 @@ import websocket
 from waits import LIMIT, until
 
 KEYS = {
+    "ArrowLeft": "\ue012",
     "ArrowRight": "\ue014",
     "Control": "\ue009",
     "Shift": "\ue008",

@@ -385,9 +385,6 @@ CALLS = {
     "figures.explore": dict(
         draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2]
     ),
-    "figures.animate": dict(
-        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2]
-    ),
     "figures.live": dict(
         script="globe", draw=lambda state, b: BookFigure(f"<svg>{b}</svg>", ALT),
         state={"x": UNITS}, controls={"b": Slider("b", 0.0, 2.0, 1.0)},

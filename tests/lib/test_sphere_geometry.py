@@ -66,6 +66,12 @@ def test_the_count_of_clusters_is_at_most_what_can_be_chosen_apart():
     assert np.allclose(sphere.cluster_count(systems, 0.5), sphere.cluster_count(x, 0.5))
 
 
+def test_uniform_tokens_are_few_chains_and_no_clusters():
+    x = sphere.uniform_tokens(256, 3, systems=8, rng=RNG)
+    chains = 1 + sphere.cluster_labels(x, 0.25).max(axis=-1)
+    assert 6 < chains.mean() < 20 < 50 < sphere.cluster_count(x, 0.25).min()
+
+
 def test_crowd_is_measured_by_the_functions_that_it_joins():
     x = sphere.uniform_tokens(20, 3, rng=RNG)
     for beta in (4.0, -4.0):

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -19,11 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tools.browser import browser_path, launched
-from tools.command import PipelineError
+from tools.command import ROOT, PipelineError, replace
 from tools.kernels.build import build, drawn, flat
 from tools.kernels.catalog import KERNELS, Kernel
+from tools.notebooks import today
 from tools.serve import served
 
+RECORD = Path("chapters/reference/parity.json")
 RUN = Path(__file__).with_name("run.mjs")
 IN_PAGE = """async ([source, jobs, base]) => {
   const module = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -137,21 +140,29 @@ def error(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
     return worst
 
 
+def measure() -> dict[str, Any]:
+    """Record errors and sizes of all kernels, and the speed of a step, by engine."""
+    found = table()
+    replace(ROOT / RECORD, json.dumps(found, indent=1, allow_nan=False) + "\n")
+    return found
+
+
 def table() -> dict[str, Any]:
     """Errors and sizes of all kernels, and the speed of a step, in each engine."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         build(folder)
-        found: dict[str, Any] = {"sizes": SIZES, "kernels": {}, "engines": {}}
+        found: dict[str, Any] = {"date": today(), "sizes": SIZES}
+        found |= {"kernels": {}, "engines": {}}
         for each in KERNELS:
             text = (folder / each.file).read_bytes()
             found["kernels"][each.name] = {"gzip": len(compress(text, mtime=0))}
         for engine_name, engine in engines():
             worst = dict.fromkeys(found["kernels"], 0.0)
             for row in rows(engine, folder, KERNELS):
-                worst[row.kernel] = max(
-                    worst[row.kernel], row.error if row.ok else np.inf
-                )
+                if not (row.ok and np.isfinite(row.error)):
+                    raise PipelineError(f"{engine_name} is not as Python: {row}")
+                worst[row.kernel] = max(worst[row.kernel], row.error)
             found["engines"][engine_name] = {
                 "errors": worst,
                 "milliseconds": speed(engine, folder),
@@ -167,6 +178,7 @@ def engines() -> Iterator[tuple[str, Engine]]:
     if path := browser_path():
         with launched(path) as browser:
             yield f"Chromium {browser.version}", in_browser(browser)
+    sys.path.append(str(ROOT / "tests"))  # what drives them is there
     from tests.browsers import engines as others
 
     starts = (

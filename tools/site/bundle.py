@@ -1,6 +1,7 @@
-"""One style sheet a page instead of a dozen.
+"""One style sheet a page instead of a dozen, and in it only what can apply.
 
-On a slow line each style sheet costs a round trip before the first word appears.
+On a slow line each style sheet costs a round trip before the first word appears, and
+each rule for what the book never shows its bytes.
 """
 
 from __future__ import annotations
@@ -8,10 +9,14 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+import tinycss2
 from bs4 import BeautifulSoup
 
+from tools.command import PipelineError
 from tools.site.markup import some
 
 IMPORT = re.compile(r'@import\s+(?:url\()?["\']([^"\']+)["\']\)?\s*;')
@@ -21,6 +26,13 @@ ICON_FONT = re.compile(
     r"@font-face\s*\{[^{}]*Font ?Awesome[^{}]*\}|(?:\.fa-[\w-]+,?)+\{--fa:[^{}]*\}",
     re.S,
 )
+# A style sheet with all rules, and the one with those in use that a page then names.
+WHOLE = re.compile(r"book-([0-9a-f]{12})\.css")
+TRIMMED = re.compile(r"book-([0-9a-f]{12})(?:-[0-9a-f]{12})?\.css")
+NAMED = re.compile(r'\b(?:class|id)="([^"]*)"')
+SCRIPT = re.compile(r"<script(?![^>]*json)[^>]*>(.*?)</script>", re.S)
+WORD = re.compile(r"[\w-]+")
+GROUPS = ("media", "supports", "layer", "container")  # at-rules around other rules
 
 
 def one_style_sheet(tree: BeautifulSoup, path: Path, root: Path) -> None:
@@ -29,7 +41,7 @@ def one_style_sheet(tree: BeautifulSoup, path: Path, root: Path) -> None:
     names = [str(link["href"]).partition("?")[0] for link in links]
     sheets = [style_sheet((path.parent / name).resolve(), root) for name in names]
     text = ICON_FONT.sub("", "\n".join(sheets))
-    name = f"book-{hashlib.sha256(text.encode()).hexdigest()[:12]}.css"
+    name = f"book-{digest(text)}.css"
     target = root / "_static" / name
     if not target.exists():
         target.write_text(text, "utf-8")
@@ -50,3 +62,113 @@ def style_sheet(path: Path, root: Path) -> str:
     text = path.read_text("utf-8").replace('@charset "UTF-8";', "")
     imports = [style_sheet(path.parent / name, root) for name in IMPORT.findall(text)]
     return "\n".join([*imports, URL.sub(rebased, IMPORT.sub("", text))])
+
+
+def trim_style_sheets(root: Path) -> None:
+    """Let every page of a finished site name a style sheet of the rules in use.
+
+    A rule stays unless each of its selectors names a class or an identifier that
+    stands in no page and is no word of any script.
+    """
+    static = root / "_static"
+    texts = {path: path.read_text("utf-8") for path in pages(root)}
+    names = names_in(texts.values(), scripts(static))
+    sheets = {}
+    for path in static.glob("book-*.css"):
+        if found := WHOLE.fullmatch(path.name):
+            text = trimmed(path.read_text("utf-8"), names)
+            sheets[found[1]] = f"book-{found[1]}-{digest(text)}.css"
+            (static / sheets[found[1]]).write_text(text, "utf-8")
+    for path, text in texts.items():
+        new = TRIMMED.sub(lambda found: sheets[found[1]], text)
+        if new != text:
+            path.write_text(new, "utf-8")
+    for path in static.glob("book-*-*.css"):
+        if path.name not in sheets.values():
+            path.unlink()
+
+
+def pages(root: Path) -> Iterator[Path]:
+    """The pages that have a style sheet of ours."""
+    for path in sorted(root.rglob("*.html")):
+        if "_static" not in path.parts and TRIMMED.search(path.read_text("utf-8")):
+            yield path
+
+
+def scripts(static: Path) -> Iterator[str]:
+    """The scripts of the site but those of MathJax, which brings its own styles."""
+    for path in [*static.rglob("*.js"), *static.rglob("*.mjs")]:
+        if not {"mathjax", "locales"} & {*path.relative_to(static).parts}:
+            yield path.read_text("utf-8")
+
+
+def names_in(pages: Iterable[str], scripts: Iterable[str]) -> frozenset[str]:
+    """Classes and identifiers of pages, and every word of a script."""
+    found: set[str] = set()
+    for page in pages:
+        for names in NAMED.findall(page):
+            found.update(names.split())
+        for script in SCRIPT.findall(page):
+            found.update(WORD.findall(script))
+    for script in scripts:
+        found.update(WORD.findall(script))
+    return frozenset(found)
+
+
+def trimmed(text: str, names: frozenset[str]) -> str:
+    """A style sheet without the rules that can apply to nothing of these names."""
+    rules = tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True)
+    return "\n".join(_kept(rules, names))
+
+
+def _kept(rules: Iterable[Any], names: frozenset[str]) -> Iterator[str]:
+    for rule in rules:
+        if rule.type == "error":
+            raise PipelineError(f"a style sheet cannot be read: {rule.message}")
+        if rule.type == "qualified-rule":
+            selectors = [s for s in _selectors(rule.prelude) if _applies(s, names)]
+            if selectors:
+                yield f"{','.join(map(_text, selectors))}{{{_text(rule.content)}}}"
+        elif rule.content is not None and rule.lower_at_keyword in GROUPS:
+            inner = tinycss2.parse_rule_list(
+                rule.content, skip_comments=True, skip_whitespace=True
+            )
+            if kept := "".join(_kept(inner, names)):
+                yield f"@{rule.at_keyword} {_text(rule.prelude)}{{{kept}}}"
+        else:
+            yield rule.serialize()
+
+
+def _selectors(prelude: Iterable[Any]) -> list[list[Any]]:
+    """The selectors of a rule, apart from each other."""
+    found: list[list[Any]] = [[]]
+    for token in prelude:
+        if token == ",":
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found
+
+
+def _applies(selector: list[Any], names: frozenset[str]) -> bool:
+    """Say whether all that a selector names is there; brackets are not looked into."""
+    after = zip([None, *selector], selector, strict=False)
+    named = [
+        token.value
+        for before, token in after
+        if token.type == "hash" or before == "." and token.type == "ident"
+    ]
+    return names.issuperset(named)
+
+
+def _text(tokens: Iterable[Any]) -> str:
+    """Tokens as text, without comments and with single blanks."""
+    return "".join(
+        " " if token.type == "whitespace" else token.serialize()
+        for token in tokens
+        if token.type != "comment"
+    ).strip()
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -11,6 +11,7 @@ from tools import launch, wheel
 from tools.command import ROOT
 from tools.kernels import build as kernels
 from tools.site import head, live_page, outputs, records, running, scoreboard
+from tools.site.bundle import trim_style_sheets
 from tools.site.finish import finish
 from tools.site.plain import notebook as plain
 from tools.texts import texts
@@ -69,6 +70,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
         live_page.write_live_pages(folder, pages, ROOT, launch.repository())
         wheel.build(folder)
         kernels.build(folder)
+        trim_style_sheets(folder)
 
 
 def setup(app: Any) -> dict[str, bool]:

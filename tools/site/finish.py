@@ -69,6 +69,7 @@ def finish_page(tree: BeautifulSoup, name: str) -> None:
     set_theme_at_once(tree, name)
     set_list_roles(tree, name)
     drop_stills(tree)
+    put_style_first(tree, name)
     put_exhibits_first(tree, name)
 
 
@@ -138,6 +139,12 @@ def drop_stills(tree: BeautifulSoup) -> None:
         image = template.find("img", recursive=False)
         if image and str(image.get("src")).startswith("data:image/png;"):
             template.decompose()
+
+
+def put_style_first(tree: BeautifulSoup, name: str) -> None:
+    """Ask for the style sheet at once: nothing is drawn before it is there."""
+    sheet = one(tree, name, "a style sheet", "head > link[rel=stylesheet]")
+    one(tree, name, "a title", "head > title").insert_after(sheet.extract())
 
 
 def put_exhibits_first(tree: BeautifulSoup, name: str) -> None:

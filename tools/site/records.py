@@ -1,4 +1,4 @@
-"""Directives that show what a run recorded: fresh seeds, benchmarks, executions."""
+"""Directives that show what a run recorded: seeds, benchmarks, kernels, executions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from docutils import nodes
 
+from tools.kernels.parity import RECORD as PARITY
 from tools.notebooks import FACTS
 from tools.paint import RECORD as PAINT
 from tools.reseed import RESULTS as RESEED
@@ -58,7 +59,10 @@ class Benchmarks(Page):
         paints = [
             [
                 nodes.Text(each["page"]),
-                nodes.Text(f"{each['seconds']:.2f} s" if "seconds" in each else "—"),
+                *(
+                    nodes.Text(f"{each[key]:.2f} s" if key in each else "—")
+                    for key in ("seconds", "moves")
+                ),
                 nodes.Text(each.get("note") or f"{each['bytes'] / 1000:.0f} kB"),
             ]
             for each in sight["pages"]
@@ -72,7 +76,10 @@ class Benchmarks(Page):
             nodes.paragraph(text="How costs grow:"),
             table(["what", "exponent (s.e.)", "expected"], growths),
             nodes.paragraph(text=f"First sight of a page, on {sight['date']}:"),
-            table(["page", "first contentful paint", "on the wire"], paints),
+            table(
+                ["page", "first contentful paint", "first movement", "on the wire"],
+                paints,
+            ),
         ]
 
     def line(self, row: dict[str, Any]) -> list[nodes.Node]:
@@ -95,6 +102,47 @@ class Benchmarks(Page):
             f"{limit['ours_over_limit']:.1f} × {limit['by']}" if limit else "—",
         )
         return [nodes.Text(cell) for cell in cells]
+
+
+class Parity(Page):
+    """Shows how far the kernels are from ``lib`` in each engine, and how fast."""
+
+    def run(self) -> list[nodes.Node]:
+        found = self.read(PARITY)
+        engines = found["engines"]
+        sizes = ", ".join(map(str, found["sizes"]))
+        errors = [
+            [
+                nodes.literal(text=name),
+                nodes.Text(f"{kernel['gzip'] / 1000:.1f} kB"),
+                *(nodes.Text(f"{e['errors'][name]:.1e}") for e in engines.values()),
+            ]
+            for name, kernel in found["kernels"].items()
+        ]
+        first = next(iter(engines.values()))["milliseconds"]
+        times = [
+            [
+                nodes.Text(n),
+                nodes.Text(f"{first[n]['numpy']:.2f} ms"),
+                *(
+                    nodes.Text(f"{e['milliseconds'][n]['kernel']:.2f} ms")
+                    for e in engines.values()
+                ),
+            ]
+            for n in first
+        ]
+        return [
+            nodes.paragraph(
+                text=f"Largest error at the sizes {sizes}, relative to the largest"
+                f" entry of each output, on {found['date']}:"
+            ),
+            table(["kernel", "gzipped", *engines], errors),
+            nodes.paragraph(
+                text="A step of tokens on the sphere (four fields, the least of five"
+                " rounds; numpy by the processor's time, browsers by the clock):"
+            ),
+            table(["tokens", "numpy", *engines], times),
+        ]
 
 
 class ExecutionFacts(Page):
@@ -122,3 +170,4 @@ def setup(app: Any) -> None:
     app.add_directive("reseed", Reseed)
     app.add_directive("benchmarks", Benchmarks)
     app.add_directive("execution-facts", ExecutionFacts)
+    app.add_directive("parity", Parity)

@@ -1,0 +1,48 @@
+"""What a reader moves: pictures that are stored, and widgets in a kernel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Container
+from functools import cached_property
+from typing import Any
+
+from lib.figures import widgets
+from lib.figures.book_figure import BookFigure
+from lib.figures.markup import stored_forms
+
+
+class Moving(ABC):
+    """Frames of which the first opens; the text form is its description."""
+
+    frames: tuple[BookFigure, ...]
+
+    @abstractmethod
+    def _static_form(self) -> str:
+        """Return HTML that a script of the page brings to life."""
+
+    @abstractmethod
+    def widget(self) -> Any:
+        """Return the live form in a kernel."""
+
+    def __repr__(self) -> str:
+        return self.frames[0].alt
+
+    @cached_property
+    def html(self) -> str:
+        """The static form, made once."""
+        return self._static_form()
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def _repr_mimebundle_(
+        self,
+        include: Container[str] | None = None,
+        exclude: Container[str] | None = None,
+    ) -> dict[str, Any]:
+        first = self.frames[0]
+        forms = stored_forms(self.html, first.alt, first._still, include, exclude)
+        live = self.widget()._repr_mimebundle_() if widgets.in_kernel() else {}
+        view = {k: v for k, v in live.items() if k.startswith("application/")}
+        return view | forms
