@@ -497,6 +497,19 @@ def test_powers_of_ten_are_plain_text():
     assert "3×10⁻²" in figure(narrow, alt=ALT)._repr_html_()
 
 
+@pytest.mark.parametrize("scale", ["log", "symlog"])
+def test_no_label_of_an_ordinary_logarithmic_axis_is_a_small_exponent(scale):
+    fig = Figure()
+    ax = fig.subplots()
+    ax.plot([1, 10, 1000], [0.02, 0.03, 0.05])
+    ax.set(xscale=scale, xlim=(1, 1000), yscale="log", ylim=(0.02, 0.05))
+    svg = figure(fig, alt=ALT).svg
+    assert "10³" in svg and "3×10⁻²" in svg
+    sizes = re.findall(r"font(?:-size)?: ?([\d.]+)px", svg)
+    assert sizes and min(map(float, sizes)) >= 10  # of an ordinary figure
+
+
+
 # PNG beside the HTML, for programs that show no SVG.
 
 
@@ -533,7 +546,7 @@ def test_stored_forms_are_html_png_and_text():
 
 def test_png_is_dark_ink_on_a_white_page():
     shown = opened(figure(drawn(), alt=ALT)._repr_mimebundle_()["image/png"])
-    assert shown.size == (748, 475)  # 5.2 by 3.3 inches, 1.5 pixels for each of CSS
+    assert shown.size == (691, 446)  # 4.8 by 3.1 inches, 1.5 pixels for each of CSS
     pixels = np.asarray(shown.convert("RGB")).reshape(-1, 3).astype(int)
     assert (pixels[0] == 255).all() and (pixels == 255).all(axis=1).mean() > 0.8
     assert (pixels.max(axis=1) < 16).sum() > 500  # axes, labels, a line
