@@ -324,6 +324,55 @@ def _raise(error):
     raise error
 
 
+@pytest.mark.parametrize("caption", [None, "See."])
+def test_explorer_opens_where_it_is_told_to(caption):
+    """Stored, printed and in a kernel; the frames are in the same order as ever."""
+
+    def draw(height, label):  # frames of other elements where the label is long
+        return bars(height, label, count=3 if label == "long" else 2, caption=caption)
+
+    stops = {"height": [0.1, 0.3, 0.45], "label": ["a", "b"]}
+    for labels in (["a", "b"], ["a", "long"]):
+        stops["label"] = labels
+        plain = explore(draw, **stops)
+        told = explore(draw, start={"label": labels[1], "height": 0.3}, **stops)
+        opening = draw(0.3, labels[1])
+        assert told.frames == plain.frames and told.opening == opening
+        assert repr(told) == opening.alt
+        html = told._repr_html_()
+        assert f'aria-label="{opening.alt}"' in html[: html.index("json")]
+        assert re.findall(r'<input .*? value="(.)"', html) == ["1", "1"]
+        assert re.findall("<output.*?>(.*?)<", html) == ["0.3", labels[1]]
+        stills = (each._repr_mimebundle_()["image/png"] for each in (told, opening))
+        one, two = (np.asarray(opened(png).convert("RGB")) for png in stills)
+        assert (one == two).all()
+        controls = told.widget().children
+        assert [each.value for each in controls[:2]] == [0.3, labels[1]]
+        assert controls[2].value == opening._repr_html_()
+        one, two = (
+            re.sub("[0-9a-f]{8}-", "", json.dumps(data(each))) for each in (told, plain)
+        )
+        assert one == two  # what is written for each frame
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (0.3, "^start must map names to stops, got 0.3"),
+        ({"depth": 0.3}, r"^start names 'depth', which is none of \['height'\]"),
+        ({"height": 0.2}, r"^start\['height'\] must be one of its stops .* got 0.2"),
+    ],
+)
+def test_explorer_says_what_is_no_start(start, message):
+    with pytest.raises(ValueError, match=message):
+        explore(bars, start=start, height=[0.1, 0.3])
+
+
+def test_start_is_no_argument_of_draw():
+    with pytest.raises(ValueError, match="argument named start, .* rename it"):
+        explore(lambda start: bars(start), height=[0.1, 0.2])
+
+
 @pytest.mark.parametrize("wrong", [1, "yes", None, [True, False], np.True_])
 def test_continuous_is_a_bool_and_no_argument_of_draw(wrong):
     with pytest.raises(ValueError, match="^continuous must be True or False, "):
