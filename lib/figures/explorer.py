@@ -94,8 +94,9 @@ def explore(
     """Let the reader move the arguments of a drawing function.
 
     On the static site: one range input for each argument over frames drawn here,
-    stored as the frame shown at first and what changes from it. In a live kernel: widgets
-    around the same function. What it raises there stands in the place of the picture.
+    stored as the frame shown at first and what changes from it. In a live kernel:
+    widgets around the same function. What it raises there stands in the place of the
+    picture.
 
     Parameters
     ----------

@@ -23,8 +23,8 @@ def live_form(
 ) -> Any:
     """Controls of the arguments above the picture that ``draw`` makes of their values.
 
-    ``first`` is the picture at the stops with the numbers ``starts``. What ``draw`` raises as ValueError
-    stands in the place of the picture until the next good value.
+    ``first`` is the picture at the stops with the numbers ``starts``. What ``draw``
+    raises as ValueError stands in the place of the picture until the next good value.
     """
     import ipywidgets
 
@@ -47,9 +47,7 @@ def live_form(
     return ipywidgets.VBox([*player, *controls.values(), view])
 
 
-def control(
-    name: str, stops: tuple[Any, ...], continuous: bool, start: int = 0
-) -> Any:
+def control(name: str, stops: tuple[Any, ...], continuous: bool, start: int = 0) -> Any:
     """A slider over the stops or, of numbers, over the values between them as well.
 
     The continuous slider is logarithmic where the stops are nearer to equal ratios
