@@ -558,7 +558,6 @@ def test_no_label_of_an_ordinary_logarithmic_axis_is_a_small_exponent(scale):
     assert sizes and min(map(float, sizes)) >= 10  # of an ordinary figure
 
 
-
 # PNG beside the HTML, for programs that show no SVG.
 
 

@@ -127,7 +127,7 @@ def test_faults_of_a_narrow_page_are_noticed(site, phone):
 
 
 def test_shadow_stands_where_there_is_more(site, phone):
-    page = opened(phone, f"{site}chapters/reference/teaching.html")
+    page = opened(phone, f"{site}chapters/reference/benchmarks.html")
     box = page.locator(".pst-scrollable-table-container[data-scrolls]").first
     cell = box.locator("tbody tr").first.locator("td, th").first
     before = cell.bounding_box()["x"]
