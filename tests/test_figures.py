@@ -323,6 +323,55 @@ def _raise(error):
     raise error
 
 
+@pytest.mark.parametrize("caption", [None, "See."])
+def test_explorer_opens_where_it_is_told_to(caption):
+    """Stored, printed and in a kernel; the frames are in the same order as ever."""
+
+    def draw(height, label):  # frames of other elements where the label is long
+        return bars(height, label, count=3 if label == "long" else 2, caption=caption)
+
+    stops = {"height": [0.1, 0.3, 0.45], "label": ["a", "b"]}
+    for labels in (["a", "b"], ["a", "long"]):
+        stops["label"] = labels
+        plain = explore(draw, **stops)
+        told = explore(draw, start={"label": labels[1], "height": 0.3}, **stops)
+        opening = draw(0.3, labels[1])
+        assert told.frames == plain.frames and told.opening == opening
+        assert repr(told) == opening.alt
+        html = told._repr_html_()
+        assert f'aria-label="{opening.alt}"' in html[: html.index("json")]
+        assert re.findall(r'<input .*? value="(.)"', html) == ["1", "1"]
+        assert re.findall("<output.*?>(.*?)<", html) == ["0.3", labels[1]]
+        stills = (each._repr_mimebundle_()["image/png"] for each in (told, opening))
+        one, two = (np.asarray(opened(png).convert("RGB")) for png in stills)
+        assert (one == two).all()
+        controls = told.widget().children
+        assert [each.value for each in controls[:2]] == [0.3, labels[1]]
+        assert controls[2].value == opening._repr_html_()
+        one, two = (
+            re.sub("[0-9a-f]{8}-", "", json.dumps(data(each))) for each in (told, plain)
+        )
+        assert one == two  # what is written for each frame
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (0.3, "^start must map names to stops, got 0.3"),
+        ({"depth": 0.3}, r"^start names 'depth', which is none of \['height'\]"),
+        ({"height": 0.2}, r"^start\['height'\] must be one of its stops .* got 0.2"),
+    ],
+)
+def test_explorer_says_what_is_no_start(start, message):
+    with pytest.raises(ValueError, match=message):
+        explore(bars, start=start, height=[0.1, 0.3])
+
+
+def test_start_is_no_argument_of_draw():
+    with pytest.raises(ValueError, match="argument named start, .* rename it"):
+        explore(lambda start: bars(start), height=[0.1, 0.2])
+
+
 @pytest.mark.parametrize("wrong", [1, "yes", None, [True, False], np.True_])
 def test_continuous_is_a_bool_and_no_argument_of_draw(wrong):
     with pytest.raises(ValueError, match="^continuous must be True or False, "):
@@ -480,6 +529,18 @@ def test_powers_of_ten_are_plain_text():
     assert "3×10⁻²" in figure(narrow, alt=ALT)._repr_html_()
 
 
+@pytest.mark.parametrize("scale", ["log", "symlog"])
+def test_no_label_of_an_ordinary_logarithmic_axis_is_a_small_exponent(scale):
+    fig = Figure()
+    ax = fig.subplots()
+    ax.plot([1, 10, 1000], [0.02, 0.03, 0.05])
+    ax.set(xscale=scale, xlim=(1, 1000), yscale="log", ylim=(0.02, 0.05))
+    svg = figure(fig, alt=ALT).svg
+    assert "10³" in svg and "3×10⁻²" in svg
+    sizes = re.findall(r"font(?:-size)?: ?([\d.]+)px", svg)
+    assert sizes and min(map(float, sizes)) >= 10  # of an ordinary figure
+
+
 # PNG beside the HTML, for programs that show no SVG.
 
 
@@ -516,7 +577,7 @@ def test_stored_forms_are_html_png_and_text():
 
 def test_png_is_dark_ink_on_a_white_page():
     shown = opened(figure(drawn(), alt=ALT)._repr_mimebundle_()["image/png"])
-    assert shown.size == (748, 475)  # 5.2 by 3.3 inches, 1.5 pixels for each of CSS
+    assert shown.size == (691, 446)  # 4.8 by 3.1 inches, 1.5 pixels for each of CSS
     pixels = np.asarray(shown.convert("RGB")).reshape(-1, 3).astype(int)
     assert (pixels[0] == 255).all() and (pixels == 255).all(axis=1).mean() > 0.8
     assert (pixels.max(axis=1) < 16).sum() > 500  # axes, labels, a line

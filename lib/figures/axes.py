@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
 
 from lib.core.checks import as_float, require_finite
@@ -47,6 +48,17 @@ class _Powers(LogFormatterSciNotation):
         power = re.compile(r"\^\{([^}]*)\}")
         label = power.sub(lambda match: match[1].translate(_RAISED), label)
         return label.replace(r"\times", "×").replace("{", "").replace("}", "")
+
+
+def plain_powers(fig: Figure) -> None:
+    """Write 10⁻³ where matplotlib would set a formula, whose exponent is too small."""
+    for axis in (each for ax in fig.axes for each in (ax.xaxis, ax.yaxis)):
+        for kind in ("major", "minor"):
+            now = getattr(axis, f"get_{kind}_formatter")()
+            if type(now) is LogFormatterSciNotation:
+                base = getattr(axis.get_transform(), "base", 10.0)
+                plain = _Powers(base, now.labelOnlyBase, now.minor_thresholds)
+                getattr(axis, f"set_{kind}_formatter")(plain)
 
 
 def logarithmic(
@@ -107,6 +119,4 @@ def name_ends(
         ax.plot(
             across, [place] * len(across), transform=ax.transAxes, clip_on=False, **look
         )
-        ax.annotate(
-            names[i], (1.06, place), xycoords="axes fraction", va="center", fontsize=10
-        )
+        ax.annotate(names[i], (1.06, place), xycoords="axes fraction", va="center")

@@ -9,6 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from lib.figures.axes import plain_powers
 from lib.figures.markup import below, digest, picture, stored_forms
 from lib.figures.png import reduced, still
 from lib.figures.svg import own_ids, render
@@ -96,6 +97,7 @@ def figure(fig: Figure, *, alt: str, caption: str | None = None) -> BookFigure:
                 " ax.set(xlim=(0, 1), ylim=(0, 1))"
             )
     mark_color_maps(fig)
+    plain_powers(fig)
     svg = render(fig)
     if needs_book_colors(svg):
         use_book_colors(fig)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import product
 from typing import Any
+
+import numpy as np
 
 from lib.figures import widgets
 from lib.figures.book_figure import BookFigure
@@ -28,6 +30,18 @@ class Explorer(Moving):
     values: dict[str, tuple[Any, ...]]
     frames: tuple[BookFigure, ...]
     continuous: bool = False
+    opens: int = 0
+
+    @property
+    def opening(self) -> BookFigure:
+        return self.frames[self.opens]
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """For each argument the number of its stop at first."""
+        sizes = [len(stops) for stops in self.values.values()]
+        places = map(int, np.unravel_index(self.opens, sizes))
+        return dict(zip(self.values, places, strict=True))
 
     def _static_form(self) -> str:
         return _static_form(self)
@@ -40,7 +54,8 @@ class Explorer(Moving):
         """
         return widgets.live_form(
             self.values,
-            self.frames[0]._repr_html_(),
+            self.starts,
+            self.opening._repr_html_(),
             lambda point: _frame(self.draw, point)._repr_html_(),
             continuous=self.continuous,
         )
@@ -50,13 +65,15 @@ def explore(
     draw: Callable[..., BookFigure],
     *,
     continuous: bool = False,
+    start: Mapping[str, Any] | None = None,
     **values: Sequence[Any],
 ) -> Explorer:
     """Let the reader move the arguments of a drawing function.
 
     On the static site: one range input for each argument over frames drawn here,
-    stored as the first frame and what changes from it. In a live kernel: widgets
-    around the same function. What it raises there stands in the place of the picture.
+    stored as the frame shown at first and what changes from it. In a live kernel:
+    widgets around the same function. What it raises there stands in the place of the
+    picture.
 
     Parameters
     ----------
@@ -65,8 +82,11 @@ def explore(
     continuous : bool
         Whether ``draw`` can draw every number between the stops: then the sliders of
         a kernel offer them, and one is tried here. By default they offer the stops.
+    start : mapping of str to stop, optional
+        Where arguments stand at first: choose a state that makes the point. It is also
+        what is printed. By default an argument starts at its first stop.
     **values : sequence
-        Stops of each argument, at least two and distinct; the first is shown at first.
+        Stops of each argument, at least two and distinct.
 
     Returns
     -------
@@ -76,8 +96,9 @@ def explore(
     Raises
     ------
     ValueError
-        Without values or with stops that repeat, when ``draw`` raises, returns
-        something else than a figure or differs between two calls, or beyond 250 kB.
+        Without values or with stops that repeat, for a start that is no stop, when
+        ``draw`` raises, returns something else than a figure or differs between two
+        calls, or beyond 250 kB.
     """
     _require_drawing(draw, continuous)
     if not values:
@@ -88,14 +109,16 @@ def explore(
         name: checked_stops(name, given, continuous) for name, given in values.items()
     }
     grid = [dict(zip(stops, point, strict=True)) for point in product(*stops.values())]
+    opens = grid.index(_opening(stops, start))
     frames = [replace(_frame(draw, point), source=None) for point in grid]
     if continuous:
         _require_continuity(draw, stops)
     # Last, so that its source is as drawn even where draw has one figure for all.
-    first = _frame(draw, grid[0])
-    if first != frames[0]:
-        raise ValueError(f"draw is impure: two calls differ at {place(grid[0])}")
-    explorer = Explorer(draw, stops, (first, *frames[1:]), continuous)
+    first = _frame(draw, grid[opens])
+    if first != frames[opens]:
+        raise ValueError(f"draw is impure: two calls differ at {place(grid[opens])}")
+    frames[opens] = first
+    explorer = Explorer(draw, stops, tuple(frames), continuous, opens)
     size = len(explorer.html.encode())
     if size > BUDGET:
         raise ValueError(
@@ -118,11 +141,34 @@ def _require_drawing(draw: Callable[..., BookFigure], continuous: bool) -> None:
         names = inspect.signature(draw).parameters
     except (TypeError, ValueError):  # some builtins have none
         return
-    if "continuous" in names:
+    says = {
+        "continuous": "whether sliders move between the stops",
+        "start": "where sliders stand at first",
+    }
+    for name in says.keys() & names:
         raise ValueError(
-            "draw has an argument named continuous, which no slider can move, since"
-            " it says whether sliders move between the stops: rename it"
+            f"draw has an argument named {name}, which no slider can move, since it"
+            f" says {says[name]}: rename it"
         )
+
+
+def _opening(
+    stops: dict[str, tuple[Any, ...]], start: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The stops at first; ValueError for a start that is none."""
+    if not isinstance(start, Mapping | None):
+        raise ValueError(f"start must map names to stops, got {start!r}")
+    opening = {name: each[0] for name, each in stops.items()}
+    for name, value in (start or {}).items():
+        if name not in stops:
+            raise ValueError(f"start names {name!r}, which is none of {[*stops]}")
+        if value not in stops[name]:
+            raise ValueError(
+                f"start[{name!r}] must be one of its stops {[*stops[name]]},"
+                f" got {value!r}"
+            )
+        opening[name] = value
+    return opening
 
 
 def _require_continuity(
@@ -158,14 +204,17 @@ def _frame(draw: Callable[..., BookFigure], point: dict[str, Any]) -> BookFigure
 
 
 def _static_form(explorer: Explorer) -> str:
-    """Write HTML for explorer.mjs; where that does not run, the first frame stands."""
-    frames = explorer.frames
-    key = digest(*(frame.svg for frame in frames), explorer.values)
-    merged = merge([frame.svg for frame in frames])
+    """Write HTML for explorer.mjs; where that does not run, the opening stands."""
+    frames, opens = explorer.frames, explorer.opens
+    key = digest(*(frame.svg for frame in frames), explorer.values, opens)
+    # The frame that is shown at first is the one that the others are written into.
+    turned = [frame.svg for frame in (*frames[opens:], *frames[:opens])]
+    merged = merge(turned)
     if merged is not None:
         first, slots, rows = merged
+        rows = rows[len(frames) - opens :] + rows[: len(frames) - opens]
     else:  # frames built of different elements: each one whole
-        first, slots = frames[0].svg, []
+        first, slots = frames[opens].svg, []
         rows = [[image(frame.svg, frame.alt)] for frame in frames]
     shown = {name: labels(stops) for name, stops in explorer.values.items()}
     data = {
@@ -175,13 +224,14 @@ def _static_form(explorer: Explorer) -> str:
         "stops": [*shown.values()],
     }
     sliders = "".join(
-        _slider(f"{key}-s{number}", *item) for number, item in enumerate(shown.items())
+        _slider(f"{key}-s{number}", *item, explorer.starts[item[0]])
+        for number, item in enumerate(shown.items())
     )
     return (
         f'<figure class="book-figure book-explorer">'
-        f"{picture(own_ids(first, key), frames[0].alt)}"
+        f"{picture(own_ids(first, key), explorer.opening.alt)}"
         f'<div class="explorer-controls" hidden="hidden">{sliders}</div>'
-        f"{data_script(data)}{below(frames[0].caption)}</figure>"
+        f"{data_script(data)}{below(explorer.opening.caption)}</figure>"
     )
 
 
@@ -190,11 +240,11 @@ def _owned(value: str, key: str) -> str:
     return f"#{key}-{value[1:]}" if value.startswith("#") else own_ids(value, key)
 
 
-def _slider(key: str, name: str, shown: list[str]) -> str:
-    label, first = escape(name.replace("_", " ")), escape(shown[0])
+def _slider(key: str, name: str, shown: list[str], at: int) -> str:
+    label, first = escape(name.replace("_", " ")), escape(shown[at])
     return (
         f'<label for="{key}">{label}</label>'
         f'<input type="range" id="{key}" min="0" max="{len(shown) - 1}" step="1"'
-        f' value="0" aria-valuetext="{first}">'
+        f' value="{at}" aria-valuetext="{first}">'
         f'<output for="{key}">{first}</output>'
     )

@@ -13,9 +13,14 @@ from lib.figures.markup import stored_forms
 
 
 class Moving(ABC):
-    """Frames of which the first opens; the text form is its description."""
+    """Frames of which one opens; the text form is its description."""
 
     frames: tuple[BookFigure, ...]
+
+    @property
+    def opening(self) -> BookFigure:
+        """The frame that is shown at first, stored and printed."""
+        return self.frames[0]
 
     @abstractmethod
     def _static_form(self) -> str:
@@ -26,7 +31,7 @@ class Moving(ABC):
         """Return the live form in a kernel."""
 
     def __repr__(self) -> str:
-        return self.frames[0].alt
+        return self.opening.alt
 
     @cached_property
     def html(self) -> str:
@@ -41,7 +46,7 @@ class Moving(ABC):
         include: Container[str] | None = None,
         exclude: Container[str] | None = None,
     ) -> dict[str, Any]:
-        first = self.frames[0]
+        first = self.opening
         forms = stored_forms(self.html, first.alt, first._still, include, exclude)
         live = self.widget()._repr_mimebundle_() if widgets.in_kernel() else {}
         view = {k: v for k, v in live.items() if k.startswith("application/")}

@@ -332,5 +332,4 @@ def _rate_curve(
         xytext=(9, 0),
         textcoords="offset points",
         va="center",
-        fontsize=10,
     )

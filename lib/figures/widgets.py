@@ -14,6 +14,7 @@ from lib.figures.stops import labels, logarithmic, numeric, positions, whole
 
 def live_form(
     values: dict[str, tuple[Any, ...]],
+    starts: dict[str, int],
     first: str,
     draw: Callable[[dict[str, Any]], str],
     *,
@@ -21,12 +22,15 @@ def live_form(
 ) -> Any:
     """Put controls of the arguments above the picture that ``draw`` makes of them.
 
-    ``first`` is the picture at the first stops. What ``draw`` raises as ValueError
-    stands in the place of the picture until the next good value.
+    ``first`` is the picture at the stops with the numbers ``starts``. What ``draw``
+    raises as ValueError stands in the place of the picture until the next good value.
     """
     import ipywidgets
 
-    controls = {name: control(name, v, continuous) for name, v in values.items()}
+    controls = {
+        name: control(name, stops, continuous, starts[name])
+        for name, stops in values.items()
+    }
     view = ipywidgets.HTML(first)
 
     def redraw(_: Any) -> None:
@@ -41,7 +45,7 @@ def live_form(
     return ipywidgets.VBox([*controls.values(), view])
 
 
-def control(name: str, stops: tuple[Any, ...], continuous: bool) -> Any:
+def control(name: str, stops: tuple[Any, ...], continuous: bool, start: int = 0) -> Any:
     """Return a slider over the stops or, of numbers, over all values between them.
 
     The continuous slider is logarithmic where the stops are nearer to equal ratios
@@ -50,7 +54,7 @@ def control(name: str, stops: tuple[Any, ...], continuous: bool) -> Any:
     import ipywidgets
 
     label = name.replace("_", " ")
-    common = {"description": label, "tooltip": label, "value": stops[0]}
+    common = {"description": label, "tooltip": label, "value": stops[start]}
     if not (continuous and numeric(stops)):
         options = list(zip(labels(stops), stops, strict=True))
         return ipywidgets.SelectionSlider(options=options, **common)

@@ -10,7 +10,16 @@ from typing import Any
 from tools import launch, wheel
 from tools.command import ROOT
 from tools.kernels import build as kernels
-from tools.site import head, live_page, outputs, records, running, scoreboard
+from tools.site import (
+    formulas,
+    head,
+    live_page,
+    outputs,
+    reading_graph,
+    records,
+    running,
+    scoreboard,
+)
 from tools.site.bundle import trim_style_sheets
 from tools.site.finish import finish
 from tools.site.plain import notebook as plain
@@ -81,6 +90,9 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("build-finished", finish_pages, priority=900)
     # After the theme, whose own buttons come with priority 501.
     app.connect("html-page-context", live_page.add_button, priority=502)
-    for each in (head, outputs, plain, records, running, scoreboard):
+    parts = (
+        formulas, head, outputs, plain, reading_graph, records, running, scoreboard,
+    )  # fmt: skip
+    for each in parts:
         each.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

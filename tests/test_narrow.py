@@ -1,0 +1,280 @@
+"""The built site on narrow screens: nothing is cut, and what scrolls shows it."""
+
+from pathlib import Path
+
+import pytest
+from docutils import nodes
+from test_site import LANDING, pages, soup_of
+
+from tools.site import formulas, reading_graph
+from tools.site.markup import parsed
+
+CHAPTERS = [
+    name for name in pages() if name.startswith("chapters/") and name.count("/") == 1
+]
+PHONE, SMALL = (390, 844), (320, 700)
+LEAST = 11  # pixels of a label on a phone
+
+# What is wrong on a page, as lines that begin with the kind of fault.
+FAULTS = """(least) => {
+  const article = document.querySelector('article'), faults = [];
+  const fault = (kind, element, more) =>
+    faults.push(`${kind}: ${more}: ${element.textContent.trim().slice(0, 60)}`);
+  const scrolls = (s) => ['auto', 'scroll'].includes(s.overflowX);
+  for (const formula of article.querySelectorAll('mjx-container:not([display])')) {
+    const box = formula.getBoundingClientRect();
+    if (!box.width) continue;
+    let edge = innerWidth;
+    for (let e = formula.parentElement; e !== article; e = e.parentElement) {
+      const s = getComputedStyle(e);
+      if (s.display === 'inline' || s.overflowX === 'visible') continue;
+      edge = scrolls(s) ? Infinity : Math.min(edge, e.getBoundingClientRect().right);
+      if (edge === Infinity) break;
+    }
+    if (box.right > edge + 1) fault('cut', formula, `${box.right - edge} px`);
+    const next = document.createTreeWalker(article);
+    next.currentNode = (formula.closest('.math') ?? formula).lastChild;
+    let text = next.nextNode();
+    while (text && formula.contains(text)) text = next.nextNode();
+    if (text?.nodeType !== 3 || !/^[.,;:?!)]/.test(text.data)) continue;
+    const range = document.createRange();
+    range.setEnd(text, 1);
+    range.setStart(text, 0);
+    if (range.getBoundingClientRect().left < box.right - 3)
+      fault('alone', formula, `the ${text.data[0]} after a formula`);
+  }
+  for (const e of article.querySelectorAll('*')) {
+    const s = getComputedStyle(e);
+    if (e.namespaceURI.endsWith('svg') || e.closest('mjx-assistive-mml')) continue;
+    if (s.display === 'inline' || s.overflowX === 'visible') continue;
+    const beyond = `${e.scrollWidth - e.clientWidth} px`;
+    if (e.clientWidth < 20 || e.scrollWidth <= e.clientWidth + 1) continue;
+    if (!scrolls(s)) fault('hidden', e, beyond);
+    else if (e.dataset.more !== 'right' || s.boxShadow === 'none')
+      fault('no cue', e, `${e.tagName} goes on for ${beyond}`);
+  }
+  for (const text of article.querySelectorAll('svg text')) {
+    if (!text.getClientRects().length || !text.textContent.trim()) continue;
+    const { a, b } = text.getScreenCTM();
+    const parts = [text, ...text.querySelectorAll('tspan')];
+    const sizes = parts.map((e) => parseFloat(getComputedStyle(e).fontSize));
+    const pixels = Math.min(...sizes) * Math.hypot(a, b);
+    if (pixels < least) fault('small', text, `${pixels.toFixed(1)} px`);
+  }
+  return faults;
+}"""
+OPEN = "document.querySelectorAll('details').forEach((each) => (each.open = true))"
+# Two turns of the page, after which what has observed a size has been told.
+SETTLED = """async () => {
+  await window.MathJax?.startup?.promise;
+  for (let k = 0; k < 4; k++) await new Promise(requestAnimationFrame);
+}"""
+
+
+@pytest.fixture
+def phone(browser):
+    context = browser.new_context(
+        viewport={"width": PHONE[0], "height": PHONE[1]}, reduced_motion="reduce"
+    )
+    yield context
+    context.close()
+
+
+def settled(page):
+    page.wait_for_load_state("load")
+    page.evaluate(SETTLED)
+
+
+def opened(context, address):
+    page = context.new_page()
+    page.goto(address)
+    settled(page)
+    page.evaluate(OPEN)
+    settled(page)
+    return page
+
+
+def faults(page, size, least=0):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    settled(page)
+    return page.evaluate(FAULTS, least)
+
+
+@pytest.mark.parametrize("name", pages())
+def test_nothing_is_cut_or_small_on_a_narrow_page(site, phone, name):
+    page = opened(phone, site + name)
+    assert faults(page, PHONE, LEAST) == []
+    assert faults(page, SMALL) == []
+
+
+def test_faults_of_a_narrow_page_are_noticed(site, phone):
+    """Each fault planted in a page without one, as it was before it was mended."""
+    page = opened(phone, f"{site}chapters/reference/bibliography.html")
+    assert faults(page, PHONE, LEAST) == []
+    page.evaluate("""() => {
+      const wide = '<mjx-container><i style="display:inline-block;width:%">x</i>';
+      const box = document.createElement('div');
+      box.innerHTML = `
+        <p>${wide.replace('%', '600px')}</mjx-container></p>
+        <p style="width:200px">${wide.replace('%', '200px')}</mjx-container>, and</p>
+        <p style="overflow:hidden;white-space:nowrap">${'hidden words '.repeat(20)}</p>
+        <div style="overflow:auto"><b style="display:block;width:600px">b</b></div>
+        <svg viewBox="0 0 100 9" width="100"><text font-size="9" y="9">9</text></svg>`;
+      document.querySelector('article').append(box);
+    }""")
+    kinds = {each.partition(":")[0] for each in page.evaluate(FAULTS, LEAST)}
+    assert kinds == {"cut", "alone", "hidden", "no cue", "small"}
+
+
+def test_shadow_stands_where_there_is_more(site, phone):
+    page = opened(phone, f"{site}chapters/reference/benchmarks.html")
+    box = page.locator(".pst-scrollable-table-container[data-scrolls]").first
+    cell = box.locator("tbody tr").first.locator("td, th").first
+    before = cell.bounding_box()["x"]
+    for left, more in ((0, "right"), (30, "left right"), (99_999, "left")):
+        box.evaluate("(e, left) => e.scrollTo({left, behavior: 'instant'})", left)
+        page.wait_for_function(
+            "([e, more]) => e.dataset.more === more", arg=[box.element_handle(), more]
+        )
+        assert box.evaluate("e => getComputedStyle(e).boxShadow").count("inset") == len(
+            more.split()
+        )
+        assert abs(cell.bounding_box()["x"] - before) < 2  # the first column stays
+    page.set_viewport_size({"width": 3000, "height": 900})
+    settled(page)
+    assert box.count() == 0 or page.evaluate(FAULTS, 0) == []
+
+
+def test_wide_formula_has_a_line_of_its_own_while_it_is_wide(site, phone):
+    name = next(
+        name for name in CHAPTERS if "mean-field-sphere" in name and soup_of(name)
+    )
+    page = opened(phone, site + name)
+    wide = page.locator(".formula-wide")
+    assert wide.count() > 0
+    assert page.evaluate(
+        """() => [...document.querySelectorAll('.formula-wide')].every((each) => {
+          each.scrollTo({ left: 9999, behavior: 'instant' });
+          const inner = each.querySelector('mjx-container').getBoundingClientRect();
+          return inner.right <= each.getBoundingClientRect().right + 1;
+        })"""
+    )
+    page.set_viewport_size({"width": 1280, "height": 900})
+    settled(page)
+    assert wide.count() == 0
+
+
+def test_without_scripts_wide_code_has_a_shadow(site, browser):
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, java_script_enabled=False
+    )
+    page = context.new_page()
+    page.goto(f"{site}chapters/reference/running.html")
+    background = page.evaluate(
+        "getComputedStyle(document.querySelector('article pre')).backgroundAttachment"
+    )
+    assert background == "local, local, scroll, scroll"
+    context.close()
+
+
+VISIBLE = """(figure) => {
+  const box = figure.getBoundingClientRect();
+  return (Math.min(box.bottom, innerHeight) - Math.max(box.top, 0)) / box.height;
+}"""
+DRAWN = ".exhibit-stage :is(canvas, .exhibit-garments), .book-figure svg, .limits-map"
+
+
+@pytest.mark.parametrize("size", [(1280, 900), PHONE])
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_first_screen_shows_a_picture_and_no_code(site, browser, name, size):
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    page = context.new_page()
+    page.goto(site + name)
+    settled(page)
+    page.wait_for_function(
+        "() => !document.querySelector('.book-exhibit:not(.exhibit-moves)')"
+    )
+    drawn = page.locator(f"article :is({DRAWN})").filter(visible=True).first
+    assert drawn.evaluate(VISIBLE) >= 2 / 3
+    top = drawn.bounding_box()["y"]
+    code = page.locator("article pre").filter(visible=True)
+    assert code.count() == 0 or code.first.bounding_box()["y"] > top
+    context.close()
+
+
+def test_landing_page_has_each_chapter_with_its_picture_in_both_schemes(site, browser):
+    page = soup_of(LANDING)
+    cards = page.select(".reading-graph .graph-chapter")
+    linked = [card.select_one(".graph-title a")["href"] for card in cards]
+    listed = [name.removeprefix("chapters/") for name in CHAPTERS if name != LANDING]
+    assert sorted(linked) == listed
+    for card in cards:
+        picture = card.find("svg", recursive=False)
+        assert picture["role"] == "img" and len(picture["aria-label"]) >= 40
+        assert not picture.find_all(["text", "a", "title"])
+    colors = []
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme)
+        shown = context.new_page()
+        shown.goto(site + LANDING)
+        ink = "getComputedStyle(document.querySelector('.graph-chapter > svg')).fill"
+        colors.append(shown.evaluate(ink))
+        context.close()
+    assert colors[0] != colors[1]
+
+
+def test_garments_stand_on_the_page_itself_in_the_dark(site, browser):
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    name = next(name for name in CHAPTERS if "softmax" in name)
+    page.goto(site + name)
+    image = page.locator(".exhibit-garments img").first
+    image.wait_for()
+    clear = "rgba(0, 0, 0, 0)"
+    assert image.evaluate("e => getComputedStyle(e).backgroundColor") == clear
+    context.close()
+
+
+def together(*children):
+    paragraph = nodes.paragraph("", "", *children)
+    formulas.keep_together(paragraph)
+    return [
+        f"[{each.astext()}]" if isinstance(each, nodes.inline) else each.astext()
+        for each in paragraph.children
+        if each.astext()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("Let ", ", and", ["Let ", "[x,]", " and"]),
+        ("a (", ") b", ["a ", "[(x)]", " b"]),
+        ("", "-dimensional space", ["[x-dimensional]", " space"]),
+        ("at ", "th place", ["at ", "[xth]", " place"]),
+        ("if ", " then", ["if ", "x", " then"]),
+        ("so ", "—which", ["so ", "x", "—which"]),
+        ("“", "”.", ["[“x”.]"]),
+    ],
+)
+def test_formula_keeps_what_touches_it(before, after, expected):
+    given = [nodes.Text(before), nodes.math("", "x"), nodes.Text(after)]
+    assert together(*given) == expected
+
+
+def test_two_formulas_share_what_is_between_them():
+    found = together(
+        nodes.math("", "x"), nodes.Text(", "), nodes.math("", "y"), nodes.Text(".")
+    )
+    assert found == ["[x,]", " ", "[y.]"]
+    found = together(nodes.math("", "x"), nodes.Text("/"), nodes.math("", "y"))
+    assert found == ["[x/]", "y"]
+
+
+def test_picture_of_a_chapter_has_neither_letters_nor_links():
+    svg = Path("figures/map-of-limits.svg").read_text("utf-8")
+    made = reading_graph.thumbnail(svg, "The map & its limits.")
+    tree = parsed(made).svg
+    assert tree["aria-label"] == "The map & its limits." and tree["role"] == "img"
+    assert not tree.find_all(["text", "a"]) and len(tree.find_all("circle")) == 8
+    assert made == reading_graph.thumbnail(svg, "The map & its limits.")
