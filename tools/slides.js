@@ -12,7 +12,8 @@ async ({ answers, left }) => {
   // A part of the page as it stands on a slide: without links, marks and folds.
   const part = (e) => {
     const copy = e.cloneNode(true);
-    copy.querySelectorAll(".headerlink, .copybtn, .statement-checks").forEach((x) => x.remove());
+    copy.querySelectorAll(".headerlink, .copybtn, .statement-checks, summary > :is(svg, [class*=icon], [class*=chevron])")
+      .forEach((x) => x.remove());
     copy.querySelectorAll("[ctxtmenu_counter], mjx-container").forEach((x) => {
       x.removeAttribute("ctxtmenu_counter");
       x.removeAttribute("tabindex");
@@ -31,6 +32,13 @@ async ({ answers, left }) => {
     const last = place.previousElementSibling;
     return last?.matches("p") ? last : null;
   };
+  // A paragraph, and the formula that ends its sentence.
+  const sentence = (e) => {
+    if (!e?.matches("p")) return [];
+    const next = e.nextElementSibling;
+    return /[.?!)]$/.test(words(e)) || !next?.matches("div.math") ? [e] : [e, next];
+  };
+  const capital = (text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase());
   const question = (e) => (e && words(e).endsWith("?") ? e : null);
 
   const [head] = article.querySelectorAll("h1");
@@ -44,14 +52,15 @@ async ({ answers, left }) => {
     if (e.parentElement.closest(kinds)) continue;
     const heading = inner(near);
     if (e.matches("h2")) {
-      const lead = e.nextElementSibling?.matches("p") ? e.nextElementSibling : null;
-      slides.push({ kind: "section", heading, html: markup(lead) });
+      const next = e.nextElementSibling;
+      const lead = next?.matches("section") ? next.querySelector("h3 + p") : next;
+      slides.push({ kind: "section", heading, html: markup(...sentence(lead)) });
     } else if (e.matches("figure")) {
       slides.push({ kind: "figure", heading, html: markup(question(before(e)), e) });
     } else if (e.matches("details")) {
       const title = e.querySelector("summary");
       if (!asked.test(words(title))) continue;
-      const said = words(title).includes(":") ? `<p>${inner(title).replace(/^[^:]*:\s*/, "")}</p>` : markup(before(e));
+      const said = words(title).includes(":") ? `<p>${capital(inner(title).trim().replace(/^[^:]*:\s*/, ""))}</p>` : markup(before(e));
       const answer = inner(e.querySelector(".sd-summary-content"));
       slides.push({ kind: "question", heading, html: `${said}<details><summary>Answer</summary><div>${answer}</div></details>` });
     } else {

@@ -3,10 +3,10 @@
     python -m tools.slides 4    _build/slides/4-mean-field-sphere.html
     python -m tools.slides      of every chapter
 
-They are made from the built page, in the browser that sets its formulas, so that the text
-of the chapter remains the only source. A deck is one file of at most 2 MB that asks
-nothing of a network: styles, fonts, scripts and kernels are in it. Keys turn the slides
-(arrows, space, page keys, Home, End; f for the full screen, d for a dark one).
+They are made from the built page, in the browser that sets its formulas: the text of
+the chapter remains the only source. A deck is one file of at most 2 MB that asks nothing
+of a network: styles, fonts, scripts and kernels are in it. Keys turn the slides (arrows,
+space, page keys, Home, End; f for the full screen, d for a dark one).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CHAPTER = re.compile(r"chapters/(\d+)-[^/]*\.html")
 LEFT_OUT = "Exercises|Notes|At a glance"
 HERE = Path(__file__)
 MOVING = re.compile(r".*/(explorer|exhibit)\.mjs")
-# What a module takes from its neighbors; in a deck they have names in place of addresses.
+# What a module takes from its neighbors, which in a deck have names, not addresses.
 IMPORT = re.compile(r"""((?:\bfrom|\bimport)\s*\(?\s*["`])\./""")
 STATIC = re.compile(r"""\bfrom\s*["]\./([^"]+)["]""")
 # Nothing may be fetched; what the deck brought along may run.
