@@ -7,15 +7,16 @@ async ({ body, edition, answers }) => {
   document.documentElement.dataset.paper = edition;
   if (body) article.innerHTML = body;
   const words = (e) => e.textContent.replace(/\s+/g, " ").trim();
+  const capital = (text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase());
   const element = (tag, attributes, ...inside) => {
     const made = Object.assign(document.createElement(tag), attributes);
     made.append(...inside);
     return made;
   };
 
-  // What has code in it stays folded for readers.
-  for (const fold of article.querySelectorAll("details:not(.hide)"))
-    fold.open = !(reader && fold.querySelector("pre") && !fold.matches(".sd-dropdown"));
+  // The full edition unfolds everything, the other what is text.
+  for (const fold of article.querySelectorAll("details"))
+    fold.open = !reader || fold.matches(".sd-dropdown");
 
   // States that make the point: those the author named, else first, middle and last of
   // what has the most stops; what else moves is in its middle.
@@ -66,7 +67,7 @@ async ({ body, edition, answers }) => {
       const heading = words(fold.closest("section").querySelector(":is(h1, h2, h3)")).replace(/#$/, "");
       fold.querySelector("summary").remove();
       const back = element("a", { href: `#${one}` }, `Solution ${number}`);
-      const whence = question.replace(/^\w+: /, "").trim() || place || heading;
+      const whence = capital(question.replace(/^\w+: /, "").trim()) || place || heading;
       end.append(element("div", { id: other, className: "paper-solution" },
         element("p", {}, element("strong", {}, back, ". "), whence), ...fold.childNodes));
       const link = element("a", { href: `#${other}` }, `Solution ${number}`);

@@ -66,7 +66,7 @@ READER = Edition(
     Path("_build/attention-in-the-limit.pdf"),
     "The chapters without their code, with the solutions at the end of each. The full"
     " edition has the code, all checks and the reference of the package as well.",
-    r"api|scoreboard|more-checks-\d+|running|teaching|benchmarks",
+    r"api|scoreboard|more-checks-\d+|errata|running|teaching|benchmarks",
 )
 FULL = Edition(
     "full",

@@ -78,14 +78,16 @@
     while (e !== article && getComputedStyle(e).display === "inline") e = e.parentElement;
     return e;
   };
-  const boxes = [...new Set(marks.map(block))].filter((e) => {
+  const unfolded = all(".verdict").filter(seen);
+  const boxes = [...new Set([...unfolded, ...marks.map(block)])].filter((e) => {
     const style = getComputedStyle(e);
     const { display, float, position } = style;
     const aside = display.startsWith("inline") || float !== "none" || position === "absolute";
     const pixels = (name) => parseFloat(style[name]) || 0;
     const line = pixels("lineHeight") || 1.2 * pixels("fontSize");
     const high = e.clientHeight - pixels("paddingTop") - pixels("paddingBottom");
-    return !aside && /^\W*(HOLDS|REFUTED|FAILS|INCONCLUSIVE)/i.test(words(e)) && high > 1.6 * line;
+    const check = unfolded.includes(e) || /^\W*(HOLDS|REFUTED|FAILS|INCONCLUSIVE)/i.test(words(e));
+    return check && !aside && high > 1.6 * line;
   });
   const refuted = all(".proof.admonition").filter((e) =>
     all("*", e).some((part) => seen(part) && part.children.length === 0 && /refuted/i.test(part.textContent)),

@@ -30,7 +30,7 @@ async ({ answers, left }) => {
   const before = (e) => {
     const place = e.closest(".cell") ?? e;
     const last = place.previousElementSibling;
-    return last?.matches("p") ? last : null;
+    return last?.matches("p") ? last : (last?.querySelector(":scope > p") ?? null);
   };
   // A paragraph, and the formula that ends its sentence.
   const sentence = (e) => {
@@ -48,7 +48,7 @@ async ({ answers, left }) => {
     const section = e.closest("section:has(> h2)");
     const top = section?.querySelector(":scope > h2");
     const near = e.closest("section:has(> h2, > h3)")?.querySelector(":is(h2, h3)") ?? head;
-    if (top && outside.test(words(part(top)))) continue;
+    if (top && outside.test(words(part(top)).replace(/^[\d.]+\s*/, ""))) continue;
     if (e.parentElement.closest(kinds)) continue;
     const heading = inner(near);
     if (e.matches("h2")) {

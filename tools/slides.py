@@ -4,9 +4,9 @@
     python -m tools.slides      of every chapter
 
 They are made from the built page, in the browser that sets its formulas: the text of
-the chapter remains the only source. A deck is one file of at most 2 MB that asks nothing
-of a network: styles, fonts, scripts and kernels are in it. Keys turn the slides (arrows,
-space, page keys, Home, End; f for the full screen, d for a dark one).
+the chapter remains the only source. A deck is one file of at most 2 MB that asks
+nothing of a network: styles, fonts, scripts and kernels are in it. Keys turn the slides
+(arrows, space, page keys, Home, End; f for the full screen, d for a dark one).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -19,6 +19,11 @@ from lib.figures.svg import merge, own_ids
 
 #: Largest static form of one explorer, in bytes, before compression.
 BUDGET = 250_000
+# What arguments of explore say that are none of the drawing function.
+_ROLES = {
+    "continuous": "whether sliders move between the stops",
+    "paper": "which positions are printed",
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Explorer:
     frames: tuple[BookFigure, ...]
     plays: bool = False
     continuous: bool = False
+    paper: tuple[tuple[int, ...], ...] = ()
 
     def __repr__(self) -> str:
         return self.frames[0].alt
@@ -72,6 +78,7 @@ def explore(
     draw: Callable[..., BookFigure],
     *,
     continuous: bool = False,
+    paper: Sequence[Mapping[str, Any]] = (),
     **values: Sequence[Any],
 ) -> Explorer:
     """Let the reader move the arguments of a drawing function.
@@ -87,6 +94,10 @@ def explore(
     continuous : bool
         Whether ``draw`` can draw every number between the stops: then the sliders of
         a kernel offer them, and one is tried here. By default they offer the stops.
+    paper : sequence of mappings, optional
+        Positions that make the point, each a stop of every argument: the printed book
+        has their frames beside each other. By default these are the first, the middle
+        and the last stop of the argument with the most.
     **values : sequence
         Stops of each argument, at least two and distinct; the first is shown at first.
 
@@ -101,7 +112,7 @@ def explore(
         Without values or with stops that repeat, when ``draw`` raises, returns
         something else than a figure or differs between two calls, or beyond 250 kB.
     """
-    return _explorer(draw, values, continuous, plays=False)
+    return _explorer(draw, values, continuous, plays=False, paper=paper)
 
 
 def animate(
@@ -147,6 +158,7 @@ def _explorer(
     values: dict[str, Sequence[Any]],
     continuous: bool,
     plays: bool,
+    paper: Sequence[Mapping[str, Any]] = (),
 ) -> Explorer:
     """The frames at all combinations of the values, checked."""
     _require_drawing(draw, continuous)
@@ -165,7 +177,9 @@ def _explorer(
     first = _frame(draw, grid[0])
     if first != frames[0]:
         raise ValueError(f"draw is impure: two calls differ at {place(grid[0])}")
-    explorer = Explorer(draw, stops, (first, *frames[1:]), plays, continuous)
+    explorer = Explorer(
+        draw, stops, (first, *frames[1:]), plays, continuous, _positions(paper, stops)
+    )
     size = len(explorer.html.encode())
     if size > BUDGET:
         raise ValueError(
@@ -188,11 +202,36 @@ def _require_drawing(draw: Callable[..., BookFigure], continuous: bool) -> None:
         names = inspect.signature(draw).parameters
     except (TypeError, ValueError):  # some builtins have none
         return
-    if "continuous" in names:
-        raise ValueError(
-            "draw has an argument named continuous, which no slider can move, since"
-            " it says whether sliders move between the stops: rename it"
-        )
+    for name, role in _ROLES.items():
+        if name in names:
+            raise ValueError(
+                f"draw has an argument named {name}, which no slider can move, since"
+                f" it says {role}: rename it"
+            )
+
+
+def _positions(
+    paper: Sequence[Mapping[str, Any]], stops: dict[str, tuple[Any, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    """Indices of the stops of some positions; ValueError for what is none."""
+    if not isinstance(paper, list | tuple):
+        raise ValueError(f"paper must be a list of positions, got {paper!r}")
+    for position in paper:
+        if not isinstance(position, Mapping) or set(position) != set(stops):
+            raise ValueError(
+                f"paper must give a stop of {', '.join(stops)} in each position,"
+                f" got {position!r}"
+            )
+        for name, value in position.items():
+            if value not in stops[name]:
+                raise ValueError(
+                    f"paper has {name} = {value!r}, which is no stop: there are"
+                    f" {', '.join(map(repr, stops[name]))}"
+                )
+    return tuple(
+        tuple(each.index(position[name]) for name, each in stops.items())
+        for position in paper
+    )
 
 
 def _require_continuity(
@@ -244,6 +283,8 @@ def _static_form(explorer: Explorer) -> str:
         "alt": [frame.alt for frame in frames],
         "stops": [*shown.values()],
     }
+    if explorer.paper:
+        data["paper"] = explorer.paper
     # A closing tag, or the start of a comment, would change where the script ends.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     text = text.replace("</", "<\\/").replace("<!", "<\\u0021")
