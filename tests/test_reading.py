@@ -74,64 +74,79 @@ CHECK = (
     "</span></p>"
 )
 SVG = '<figure><svg width="300" height="120" viewBox="0 0 900 360">{}</svg></figure>'
+BOTH = {"exhibit on the first screen", "… of a phone"}
+LABEL = "smallest label on a phone, px"
+CUE = "too wide for a phone, without cue"
+CELL = "sections without short open cell"
+CUT = "formulas cut on a phone"
+SENTENCES = "sentences about the sources"
 PLANTED = {
-    "no exhibit": (GOOD.replace(FIGURE, "", 1), {"exhibit on the first screen", "… of a phone"}),
-    "exhibit below": (LONG.replace("3000", "700") + GOOD, {"exhibit on the first screen", "… of a phone"}),
+    "no exhibit": (GOOD.replace(FIGURE, "", 1), BOTH),
+    "exhibit below": (LONG.replace("3000", "700") + GOOD, BOTH),
     "below on a phone only": (
-        '<p style="font-size:30px">' + "word " * 150 + "</p>" + GOOD, {"… of a phone"}
+        '<p style="font-size:30px">' + "word " * 150 + "</p>" + GOOD,
+        {"… of a phone"},
     ),
-    "a picture that nobody moves": (
-        GOOD.replace("<input", "<i", 1), {"exhibit on the first screen", "… of a phone"}
-    ),
+    "a picture that nobody moves": (GOOD.replace("<input", "<i", 1), BOTH),
     "open code": (
         GOOD + f'<div class="cell_input"><pre style="height:600px">{CODE}</pre></div>',
         {"open code, of the height"},
     ),
-    "cell too long": (GOOD.replace(CODE * 6, CODE * 7), {"sections without short open cell"}),
+    "cell too long": (GOOD.replace(CODE * 6, CODE * 7), {CELL}),
     "cell folded": (
-        GOOD.replace('<div class="cell_input"><pre style', '<details><summary>c</summary><div class="cell_input"><pre style')
-        .replace(f"{CODE * 6}</pre></div>", f"{CODE * 6}</pre></div></details>"),
-        {"sections without short open cell"},
+        GOOD.replace(
+            '<div class="cell_input"><pre style',
+            '<details><summary>c</summary><div class="cell_input"><pre style',
+        ).replace(f"{CODE * 6}</pre></div>", f"{CODE * 6}</pre></div></details>"),
+        {CELL},
     ),
-    "few pictures": (GOOD + LONG, {"figures, of the height", "screens without a picture"}),
-    "a long way": (
-        GOOD + LONG + FIGURE * 3, {"screens without a picture"}
+    "few pictures": (
+        GOOD + LONG,
+        {"figures, of the height", "screens without a picture"},
     ),
-    "too many words": (GOOD + f"<p style='font-size:1px'>{'word ' * 4500}</p>", {"words"}),
+    "a long way": (GOOD + LONG + FIGURE * 3, {"screens without a picture"}),
+    "too many words": (
+        GOOD + f"<p style='font-size:1px'>{'word ' * 4500}</p>",
+        {"words"},
+    ),
     "a box": (GOOD + CHECK.format("HOLDS"), {"check boxes in the flow"}),
+    "an unfolded box": (
+        GOOD + CHECK.format("A tempting mistake, rejected:"),
+        {"check boxes in the flow"},
+    ),
     "refuted theorem": (
         GOOD.replace("7 checks hold", "<p>Checked: <a>holds</a> · <a>refuted</a></p>"),
         {"statements that say refuted"},
     ),
-    "formula that leaves": (GOOD + f"<p>{WIDE.format(500)}</p>", {"formulas cut on a phone"}),
+    "formula that leaves": (GOOD + f"<p>{WIDE.format(500)}</p>", {CUT}),
     "formula that is cut": (
-        GOOD + f'<p style="overflow-x:hidden">{WIDE.format(500)}</p>', {"formulas cut on a phone"}
+        GOOD + f'<p style="overflow-x:hidden">{WIDE.format(500)}</p>',
+        {CUT},
     ),
     "display without cue": (
         GOOD + f'<div style="overflow:auto">{BLOCK.format("width:600px")}</div>',
-        {"too wide for a phone, without cue"},
+        {CUE},
     ),
-    "table that sticks out": (GOOD + TABLE, {"too wide for a phone, without cue"}),
-    "table without cue": (
-        GOOD + f'<div style="overflow-x:auto">{TABLE}</div>', {"too wide for a phone, without cue"}
-    ),
+    "table that sticks out": (GOOD + TABLE, {CUE}),
+    "table without cue": (GOOD + f'<div style="overflow-x:auto">{TABLE}</div>', {CUE}),
     "print without cue": (
         GOOD + f'<div class="cell_output"><pre>{"1234567890 " * 20}</pre></div>',
-        {"too wide for a phone, without cue"},
+        {CUE},
     ),
     "small label": (
-        GOOD + SVG.format('<text y="90" style="font-size:30px">x</text>'), {"smallest label on a phone, px"}
+        GOOD + SVG.format('<text y="90" style="font-size:30px">x</text>'),
+        {LABEL},
     ),
     "small words in an exhibit": (
         GOOD.replace("</figure>", "<b style='font-size:9px'>0.1</b></figure>", 1),
-        {"smallest label on a phone, px"},
+        {LABEL},
     ),
-    "the notes": (GOOD + "<p>So far the notes are right.</p>", {"sentences about the sources"}),
+    "the notes": (GOOD + "<p>So far the notes are right.</p>", {SENTENCES}),
     "the poster, folded": (
         GOOD + "<details><summary>Answer</summary><p>The poster says 2.</p></details>",
-        {"sentences about the sources"},
+        {SENTENCES},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", PLANTED)
@@ -149,16 +164,23 @@ HARMLESS = {
         '<div style="overflow-x:auto;mask-image:linear-gradient(90deg,#000,#0000)">'
         f"{TABLE}</div>"
     ),
-    "arrow where a table goes on": f'<div class="cue" style="overflow:auto">{TABLE}</div>',
-    "chip in the margin": CHECK.format("REFUTED").replace("<p ", '<p style="float:right" '),
+    "arrow where a table goes on": (
+        f'<div class="cue" style="overflow:auto">{TABLE}</div>'
+    ),
+    "chip in the margin": CHECK.format("REFUTED").replace(
+        "<p ", '<p style="float:right" '
+    ),
     "chip in the line": "<p>So it is. <b>HOLDS</b></p>",
-    "box in a fold": f"<details><summary>3 checks</summary>{CHECK.format('HOLDS')}</details>",
+    "box in a fold": (
+        f"<details><summary>Three</summary>{CHECK.format('HOLDS')}</details>"
+    ),
+    "unfolded check of a line": "<p class='verdict'><b>Holds:</b> in a line</p>",
     "small exponent": SVG.format(
         '<text y="90" style="font-size:36px"><tspan>10</tspan>'
         '<tspan style="font-size:20px">2</tspan></text>'
     ),
     "source code": "<p>Its source code.</p>",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", HARMLESS)
@@ -210,7 +232,8 @@ def test_first_hit_is_that_of_the_finished_list(browser, tmp_path):
     (tmp_path / "search.html").write_text(
         "<div id=search-results></div><script>setTimeout(() => {"
         "document.querySelector('#search-results').innerHTML ="
-        "`<ul><li><a href='chapters/a.html?highlight=x#b'>B</a></li></ul>`}, 300)</script>"
+        "`<ul><li><a href='chapters/a.html?highlight=x#b'>B</a></li></ul>`"
+        "}, 300)</script>"
     )
     with served(tmp_path) as site:
         assert reading.first_hit(browser, site, "two words") == "chapters/a.html#b"
