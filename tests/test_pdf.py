@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 
+from lib.figures import explore
+from lib.figures.book_figure import BookFigure
 from tools import browser as browser_tools
 from tools import pdf
 from tools.bind import Heading, Page
-from lib.figures import explore
-from lib.figures.book_figure import BookFigure
 from tools.command import ROOT, PipelineError
 from tools.serve import HTML, served
 from tools.site.live_page import SUFFIX
