@@ -120,6 +120,12 @@ def test_site_that_is_not_built_is_one_sentence(tmp_path):
         pdf.fresh_site(tmp_path)
 
 
+def test_unknown_edition_is_one_sentence():
+    assert pdf.chosen(None) == [*pdf.EDITIONS] and pdf.chosen("full") == [pdf.FULL]
+    with pytest.raises(PipelineError, match="'short' is no edition; there are reader"):
+        pdf.chosen("short")
+
+
 def test_missing_browser_is_one_sentence(monkeypatch):
     monkeypatch.setattr(pdf, "fresh_site", lambda: ROOT / HTML)
     monkeypatch.setattr(browser_tools, "browser_path", lambda: None)

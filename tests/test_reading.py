@@ -143,7 +143,8 @@ PLANTED = {
     ),
     "the notes": (GOOD + "<p>So far the notes are right.</p>", {SENTENCES}),
     "the poster, folded": (
-        GOOD + "<details><summary>Answer</summary><p>The poster says 2.</p></details>",
+        GOOD + "<details class='sd-dropdown'><summary>Answer</summary>"
+        "<p>The poster says 2.</p></details>",
         {SENTENCES},
     ),
 }
@@ -178,6 +179,9 @@ HARMLESS = {
     "small exponent": SVG.format(
         '<text y="90" style="font-size:36px"><tspan>10</tspan>'
         '<tspan style="font-size:20px">2</tspan></text>'
+    ),
+    "words of checks": (
+        f"<details><summary>3 checks</summary><p>{'word ' * 5000}</p></details>"
     ),
     "source code": "<p>Its source code.</p>",
 }

@@ -272,23 +272,31 @@ def fresh_site(root: Path = ROOT) -> Path:
     return root / HTML
 
 
+def chosen(name: str | None) -> list[Edition]:
+    """The edition of a name, or all."""
+    found = [each for each in EDITIONS if name in (None, each.name)]
+    if not found:
+        names = " and ".join(each.name for each in EDITIONS)
+        raise PipelineError(f"{name!r} is no edition; there are {names}")
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tools.pdf")
-    parser.add_argument("--edition", choices=[each.name for each in EDITIONS])
-    asked = parser.parse_args().edition
+    parser.add_argument("--edition", help="reader or full; both if none is named")
+    editions = chosen(parser.parse_args().edition)
     folder, path = fresh_site(), required_browser("print the book")
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     meta = {key.capitalize(): config[key] for key in ("title", "author")}
     date = date_of_outputs(json.loads((ROOT / FACTS).read_text("utf-8")))
     with served(folder) as site, launched(path) as browser:
-        for edition in EDITIONS:
-            if asked in (None, edition.name):
-                pages = book_pages(folder, ROOT, edition)
-                print(f"pdf: printing {len(pages)} pages of the site", flush=True)
-                data, sheets = book(browser, site, pages, meta, date, edition)
-                replace(ROOT / edition.target, data)
-                size = f"{len(data) / 1e6:.1f} MB"
-                print(f"pdf: {sheets} pages, {size} in {edition.target}", flush=True)
+        for edition in editions:
+            pages = book_pages(folder, ROOT, edition)
+            print(f"pdf: printing {len(pages)} pages of the site", flush=True)
+            data, sheets = book(browser, site, pages, meta, date, edition)
+            replace(ROOT / edition.target, data)
+            size = f"{len(data) / 1e6:.1f} MB"
+            print(f"pdf: {sheets} pages, {size} in {edition.target}", flush=True)
 
 
 if __name__ == "__main__":

@@ -141,10 +141,11 @@
   }
   sizes.sort((one, two) => one[0] - two[0]);
 
-  // Prose: sentences of the text, folded answers included; no code, no output.
+  // Prose: sentences of the text, folded answers included; no code, no output, and not
+  // what checks unfold to.
   const notes = all("h2").find((h) => title(h) === "Notes")?.parentElement;
   const blocks = all("p, figcaption, li, dd, td, th, h1, h2, h3, h4, summary").filter(
-    (e) => !e.querySelector("p, li, dd, td") && !e.closest(`pre, ${printed}`),
+    (e) => !e.querySelector("p, li, dd, td") && !e.closest(`pre, ${printed}, details:not(.sd-dropdown)`),
   );
   const prose = blocks.map((e) => {
     const copy = e.cloneNode(true);

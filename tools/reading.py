@@ -47,8 +47,8 @@ for (const name of ['fillText', 'strokeText']) {
 }
 """
 CHAPTER = re.compile(r"chapters/(\d)-[^/]*\.html")
-# Pages that are about documents which a reader does not have.
-OF_SOURCES = ("errata.html",)
+# Pages that are about documents, and not about what stands in them.
+OF_SOURCES = ("errata.html", "bibliography.html")
 
 Values = Mapping[str, Any]
 
@@ -87,11 +87,14 @@ OF_STORIES = (
     ),
     Measure("exhibit_phone", "… of a phone", "100 %", lambda x: x > 0.99, share),
     Measure("code", "open code, of the height", "≤ 12 %", lambda x: x <= 0.12, share),
-    Measure("sections", "sections without short open cell", "0", nothing, count),
     Measure("figures", "figures, of the height", "≥ 25 %", lambda x: x >= 0.25, share),
     Measure("way", "screens without a picture", "≤ 3", lambda x: x <= 3, number),
-    Measure("words", "words", "≤ 4500", lambda x: x <= 4500, str),
     Measure("boxes", "check boxes in the flow", "0", nothing, count),
+)
+# Of the chapters only.
+OF_CHAPTERS = (
+    Measure("words", "words", "≤ 4500", lambda x: x <= 4500, str),
+    Measure("sections", "sections without short open cell", "0", nothing, count),
 )
 # Of every page.
 OF_PAGES = (
@@ -198,7 +201,8 @@ def first_hit(browser: Any, site: str, query: str) -> str:
 
 def measures(address: str) -> tuple[Measure, ...]:
     """What a page is held to."""
-    return OF_PAGES if "/reference/" in address else OF_STORIES + OF_PAGES
+    stories = OF_STORIES if "/reference/" not in address else ()
+    return stories + (OF_CHAPTERS if CHAPTER.fullmatch(address) else ()) + OF_PAGES
 
 
 def missed(address: str, values: Values) -> list[str]:
@@ -223,7 +227,7 @@ def short(address: str) -> str:
     """The name of a page at the head of a column."""
     if chapter := CHAPTER.fullmatch(address):
         return f"chapter {chapter[1]}"
-    return Path(address).stem.replace("more-checks", "checks")[:11]
+    return Path(address).stem.replace("more-checks", "checks")[:12]
 
 
 def table(pages: Mapping[str, Values]) -> Iterator[str]:

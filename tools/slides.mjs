@@ -11,6 +11,14 @@ const fit = (slide) => {
     room.style.setProperty("--fit", size * 0.95);
 };
 const narrow = matchMedia("(max-width: 700px)");
+// A formula that is too wide for a phone is set smaller, and then it scrolls.
+const shrink = (slide) => {
+  for (const formula of slide.querySelectorAll('mjx-container[display="true"]')) {
+    const room = (0.98 * formula.clientWidth) / formula.scrollWidth;
+    const size = parseFloat(formula.style.fontSize) || 100;
+    if (room < 0.98) formula.style.fontSize = `${size * Math.max(room, 0.6)}%`;
+  }
+};
 const fitAll = () => {
   document.body.dataset.fitting = "";
   document.querySelectorAll("details").forEach((fold) => (fold.open = true));
@@ -24,7 +32,8 @@ const show = (number, jump = true) => {
   slides.forEach((slide, i) => slide.classList.toggle("slide-shown", i === at));
   said.textContent = `${at + 1} / ${slides.length}`;
   if (jump) history.replaceState(null, "", `#${at + 1}`);
-  slides[at].scrollTop = 0;
+  scrollTo(0, 0);
+  if (narrow.matches) shrink(slides[at]);
 };
 const linked = () => (Number.parseInt(location.hash.slice(1), 10) || 1) - 1;
 
