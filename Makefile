@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval,--nbval-lax)
 
 .DEFAULT_GOAL := help
-.PHONY: help environment grader serve site pdf check test units lint notebooks check-notebooks \
+.PHONY: help environment grader serve site pdf slides reading check test units lint notebooks check-notebooks \
   check-coursework import lab ways live bench reseed coursework grade bench-coursework lock \
   browsers weekly
 
@@ -38,8 +38,14 @@ serve: environment  ## build the site from stored outputs and serve it on PORT
 site: environment  ## build the site from stored outputs into _build/html
 	@$(BIN)/python -m tools.serve --build-only
 
-pdf: environment site  ## print the whole book into _build/attention-in-the-limit.pdf
-	@$(BIN)/python -m tools.pdf
+pdf: environment site  ## print the book into _build: to read, and in full; EDITION=reader: one
+	@$(BIN)/python -m tools.pdf $(if $(EDITION),--edition "$(EDITION)")
+
+slides: environment site  ## slides of CHAPTER=4 into _build/slides, one file; alone: of each
+	@$(BIN)/python -m tools.slides $(if $(CHAPTER),"$(CHAPTER)")
+
+reading: environment site  ## measure how pages read beside their targets; PAGE=3: one, in detail
+	@$(BIN)/python -m tools.reading $(if $(PAGE),"$(PAGE)")
 
 check: environment  ## check PAGE=3: notebook, packages, browser; alone: what you changed
 	@$(BIN)/python -m tools.check $(PAGE) --compare=$(NBVAL)

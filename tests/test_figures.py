@@ -372,6 +372,37 @@ def test_start_is_no_argument_of_draw():
         explore(lambda start: bars(start), height=[0.1, 0.2])
 
 
+def test_positions_for_paper_are_stored_as_indices_of_their_stops():
+    stops = {"height": [0.1, 0.3, 0.4], "label": ["a", "b"]}
+    made = explore(bars, paper=[{"label": "b", "height": 0.4}], **stops)
+    assert data(made)["paper"] == [[2, 1]]
+    assert "paper" not in data(explore(bars, **stops))
+
+
+@pytest.mark.parametrize(
+    ("paper", "sentence"),
+    [
+        (
+            [{"height": 0.2}],
+            r"paper has height = 0.2, which is no stop: there are 0.1, 0.3",
+        ),
+        ([{}], "paper must give a stop of height in each position, got {}"),
+        ([{"height": 0.1, "T": 1}], "a stop of height in each position"),
+        ([0.1], "in each position, got 0.1"),
+        ("height", "paper must be a list of positions, got 'height'"),
+        ({"height": 0.1}, "paper must be a list of positions"),
+    ],
+)
+def test_position_that_is_none_is_refused(paper, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        explore(bars, paper=paper, height=[0.1, 0.3])
+
+
+def test_paper_is_no_argument_of_draw():
+    with pytest.raises(ValueError, match="argument named paper"):
+        explore(lambda height, paper=1: bars(height), height=[0.1, 0.2])
+
+
 @pytest.mark.parametrize("wrong", [1, "yes", None, [True, False], np.True_])
 def test_continuous_is_a_bool_and_no_argument_of_draw(wrong):
     with pytest.raises(ValueError, match="^continuous must be True or False, "):

@@ -233,6 +233,8 @@ def test_help_lists_the_targets():
     for target in (
         "serve",
         "pdf",
+        "slides",
+        "reading",
         "test",
         "notebooks",
         "lab",

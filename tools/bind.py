@@ -58,15 +58,17 @@ def places_of(reader: PdfReader, start: int) -> dict[str, Place]:
     return places
 
 
-def all_places(pages: Sequence[Page], prints: Sequence[PdfReader], gap: int) -> Places:
-    """The places of all pages, with ``gap`` sheets of contents after the first."""
-    places, start = {}, 0
+def all_places(
+    pages: Sequence[Page], prints: Sequence[PdfReader], start: int
+) -> Places:
+    """The places of all pages, the first of which ``start`` sheets precede."""
+    places = {}
     for page, reader in zip(pages, prints, strict=True):
         places[page.address] = places_of(reader, start)
         for entry in page.headings:
             if entry.id not in places[page.address]:
                 raise PipelineError(f"{page.address}: no heading {entry.id!r} in print")
-        start += len(reader.pages) + (gap if page is pages[0] else 0)
+        start += len(reader.pages)
     return places
 
 
@@ -108,6 +110,7 @@ def add_outline(
     writer: PdfWriter, pages: Sequence[Page], places: Places, front: int
 ) -> None:
     """Bookmarks: contents and pages, and under each its sections, folded."""
+    writer.add_outline_item(title="Contents", page_number=front)
     for page in pages:
         number, *_ = places[page.address][""]
         top = writer.add_outline_item(
@@ -119,8 +122,6 @@ def add_outline(
             writer.add_outline_item(
                 title=entry.text, page_number=number, parent=top, fit=fit
             )
-        if page is pages[0]:
-            writer.add_outline_item(title="Contents", page_number=front)
 
 
 def bound(
@@ -130,9 +131,9 @@ def bound(
     site: str,
     meta: dict[str, str],
 ) -> bytes:
-    """One document of the prints: front, contents, and the other pages."""
+    """One document of the prints: title page, contents, and the pages."""
     writer = PdfWriter()
-    owners = [pages[0].address, *(page.address for page in pages)]
+    owners = [pages[0].address] * 2 + [page.address for page in pages]
     for reader in prints:
         for sheet in reader.pages:
             writer.add_page(sheet)

@@ -1,19 +1,26 @@
-"""The whole book on paper: every page of the built site, printed by the browser.
+"""The book on paper: pages of the built site, printed by the browser, in two editions.
 
-Contents, page numbers, bookmarks and links that lead from page to page are added; the
-links of the site to itself become places in the document. ``make pdf`` calls
+    python -m tools.pdf                    both
+    python -m tools.pdf --edition reader   to read: no code, solutions at the ends
+    python -m tools.pdf --edition full     every page, with its code
 
-    python -m tools.pdf
+Title page, contents, page numbers, bookmarks and links that lead from page to page are
+added; the links of the site to itself become places in the document. Explorers are some
+of their states beside each other. ``make pdf`` calls the first form.
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import html
 import io
 import json
 import posixpath
+import re
+import tomllib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +31,50 @@ from pypdf import PdfReader
 from tools.bind import Heading, Page, all_places, bound
 from tools.browser import launched, required_browser
 from tools.command import ROOT, PipelineError, replace, run_main
+from tools.launch import public_address
 from tools.notebooks import FACTS
 from tools.serve import HTML, STAMP, served, source_digest
 
-TARGET = Path("_build/attention-in-the-limit.pdf")
 SCRIPT = Path(__file__).with_name("paper.js").read_text("utf-8")
+STYLE = Path(__file__).with_name("paper.css").read_text("utf-8")
+# How the folded answers of the book begin, and where readers then find them.
+ANSWERS = "Answer|Solution|Checkpoint"
+SOLUTIONS = "paper-solutions"
 UNSET = "article .math:not(:has(mjx-container))"
 # Millimeters. The text is 158 wide: 85 characters of it, or 84 of code.
 WIDTH, HEIGHT, SIDE, TOP, BOTTOM = 210, 297, 26, 20, 24
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What is printed, and where it is kept."""
+
+    name: str
+    title: str
+    target: Path
+    about: str
+    left_out: str = "$^"  # pattern of the names of pages
+
+    @property
+    def moves_answers(self) -> bool:
+        return self.name == "reader"
+
+
+READER = Edition(
+    "reader",
+    "Reader’s edition",
+    Path("_build/attention-in-the-limit.pdf"),
+    "The chapters without their code, with the solutions at the end of each. The full"
+    " edition has the code, all checks and the reference of the package as well.",
+    r"api|scoreboard|more-checks-\d+|errata|running|teaching|benchmarks",
+)
+FULL = Edition(
+    "full",
+    "Full edition",
+    Path("_build/attention-in-the-limit-full.pdf"),
+    "Every page of the book’s site, with its code and the reference of the package.",
+)
+EDITIONS = (READER, FULL)
 
 
 def addresses(toc: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -43,21 +86,31 @@ def addresses(toc: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield part, f"{name.removesuffix('.ipynb').removesuffix('.md')}.html"
 
 
-def book_pages(folder: Path, root: Path = ROOT) -> list[Page]:
-    """The pages of the book, with the headings that the built site has."""
+def book_pages(folder: Path, root: Path = ROOT, edition: Edition = FULL) -> list[Page]:
+    """The pages of an edition, with the headings that they have in it."""
     toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     return [
-        Page(address, part, tuple(headings((folder / address).read_text("utf-8"))))
+        Page(
+            address,
+            part,
+            tuple(headings((folder / address).read_text("utf-8"), edition)),
+        )
         for part, address in addresses(toc)
+        if not re.fullmatch(edition.left_out, Path(address).stem)
     ]
 
 
-def headings(text: str) -> Iterator[Heading]:
-    """Title and sections of a page of the site."""
-    for tag in BeautifulSoup(text, "html.parser").select("article :is(h1, h2)"):
+def headings(text: str, edition: Edition = FULL) -> Iterator[Heading]:
+    """Title and sections of a page; last the solutions that an edition moves there."""
+    tree = BeautifulSoup(text, "html.parser")
+    for tag in tree.select("article :is(h1, h2)"):
         for mark in tag.select(".headerlink"):
             mark.decompose()
         yield Heading(int(tag.name[1]), tag.get_text(), tag.parent["id"])
+    folds = tree.select("article details.sd-dropdown > summary")
+    answers = [s for s in folds if re.match(ANSWERS, s.get_text().strip())]
+    if answers and edition.moves_answers:
+        yield Heading(2, "Solutions", SOLUTIONS)
 
 
 def date_of_outputs(facts: dict[str, dict[str, Any]]) -> str:
@@ -66,13 +119,33 @@ def date_of_outputs(facts: dict[str, dict[str, Any]]) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
+def title_page(meta: dict[str, str], edition: Edition, date: str, root: Path) -> str:
+    """HTML of the first sheet: title, authors, edition, version, day, license."""
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    site = public_address()
+    lines = [
+        ("about", project["description"]),
+        ("authors", meta["Author"]),
+        ("edition", f"{edition.title}, version {project['version']}"),
+        ("small", f"{edition.about} Outputs computed by {date}."),
+        ("small", f"On the site the figures move: {site}" if site else ""),
+        ("small", "Text and drawings: CC BY 4.0. Code: BSD-3-Clause."),
+    ]
+    said = "".join(
+        f'<p class="paper-{kind}">{html.escape(line)}</p>'
+        for kind, line in lines
+        if line
+    )
+    return f'<div class="paper-title"><h1>{html.escape(meta["Title"])}</h1>{said}</div>'
+
+
 def contents(pages: Sequence[Page], numbers: dict[tuple[str, str], int]) -> str:
     """HTML of the table of contents; what has no number yet shows a dash.
 
     The sections of chapters are listed; those of reference pages are bookmarks only.
     """
     lines, part = ["<h1>Contents</h1>"], ""
-    for page in pages[1:]:
+    for page in pages:
         if page.part != part:
             part = page.part
             lines.append(f'<p class="paper-part">{html.escape(part)}</p>')
@@ -125,25 +198,29 @@ def typeset(tab: Any, address: str) -> None:
 class Press:
     """The browser, holding sheets of paper; each page of the site is printed once."""
 
-    def __init__(self, browser: Any, site: str, date: str):
-        self.site, self.date = site, date
+    def __init__(self, browser: Any, site: str, edition: Edition = FULL):
+        self.site, self.edition = site, edition
         self.context = browser.new_context(
             color_scheme="light",
             reduced_motion="reduce",
             viewport={"width": round((WIDTH - 2 * SIDE) * 96 / 25.4), "height": 900},
         )
 
-    def printed(self, page: Page, first: int, body: str = "") -> PdfReader:
-        """A page of the site on paper; with ``body``, that in place of its text."""
+    def printed(
+        self, page: Page, first: int, body: str = "", foot: str = ""
+    ) -> PdfReader:
+        """A page of the site on paper; with ``body``, that in place of its text.
+
+        Such a sheet has no foot if none is given.
+        """
         tab = self.context.new_page()
         tab.emulate_media(media="print")
         tab.goto(self.site + page.address, wait_until="networkidle")
         typeset(tab, page.address)
-        title = "Contents" if body else page.title
-        bare = not body and not page.part
-        tab.add_style_tag(content=page_style(title, first, bare))
-        note = f"Outputs computed by {self.date}." if bare else ""
-        if faults := tab.evaluate(SCRIPT, {"body": body, "note": note}):
+        bare = bool(body) and not foot
+        tab.add_style_tag(content=page_style(foot or page.title, first, bare) + STYLE)
+        asked = {"body": body, "edition": self.edition.name, "answers": ANSWERS}
+        if faults := tab.evaluate(SCRIPT, asked):
             raise PipelineError(f"{page.address}: {faults[0]}")
         data = tab.pdf(prefer_css_page_size=True)
         tab.close()
@@ -151,32 +228,38 @@ class Press:
 
 
 def book(
-    browser: Any, site: str, pages: Sequence[Page], meta: dict[str, str], date: str
+    browser: Any,
+    site: str,
+    pages: Sequence[Page],
+    meta: dict[str, str],
+    date: str,
+    edition: Edition = FULL,
+    root: Path = ROOT,
 ) -> tuple[bytes, int]:
-    """The document of some pages, the first of which is its front; and its sheets.
+    """The document of some pages, behind a title page and contents; and its sheets.
 
     The contents are printed twice: how many sheets they need decides the numbers.
     """
-    press = Press(browser, site, date)
-    front = press.printed(pages[0], 1)
-    start = len(front.pages) + 1
-    blank = press.printed(pages[0], start, contents(pages, {}))
-    first = start + len(blank.pages)
-    prints = [front]
-    for page in pages[1:]:
+    press = Press(browser, site, edition)
+    title = press.printed(pages[0], 1, title_page(meta, edition, date, root))
+    start = len(title.pages) + 1
+    blank = press.printed(pages[0], start, contents(pages, {}), "Contents")
+    front = first = start + len(blank.pages)
+    prints = []
+    for page in pages:
         prints.append(press.printed(page, first))
         first += len(prints[-1].pages)
-    places = all_places(pages, prints, len(blank.pages))
+    places = all_places(pages, prints, front - 1)
     numbers = {
         (address, anchor): place[0] + 1
         for address, anchors in places.items()
         for anchor, place in anchors.items()
     }
-    final = press.printed(pages[0], start, contents(pages, numbers))
+    final = press.printed(pages[0], start, contents(pages, numbers), "Contents")
     if len(final.pages) != len(blank.pages):
         raise PipelineError("the numbers changed the length of the contents")
-    prints.insert(1, final)
-    return bound(pages, prints, places, site, meta), first - 1
+    press.context.close()
+    return bound(pages, [title, final, *prints], places, site, meta), first - 1
 
 
 def fresh_site(root: Path = ROOT) -> Path:
@@ -189,17 +272,31 @@ def fresh_site(root: Path = ROOT) -> Path:
     return root / HTML
 
 
+def chosen(name: str | None) -> list[Edition]:
+    """The edition of a name, or all."""
+    found = [each for each in EDITIONS if name in (None, each.name)]
+    if not found:
+        names = " and ".join(each.name for each in EDITIONS)
+        raise PipelineError(f"{name!r} is no edition; there are {names}")
+    return found
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="tools.pdf")
+    parser.add_argument("--edition", help="reader or full; both if none is named")
+    editions = chosen(parser.parse_args().edition)
     folder, path = fresh_site(), required_browser("print the book")
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     meta = {key.capitalize(): config[key] for key in ("title", "author")}
     date = date_of_outputs(json.loads((ROOT / FACTS).read_text("utf-8")))
-    pages = book_pages(folder)
-    print(f"pdf: printing {len(pages)} pages of the site", flush=True)
     with served(folder) as site, launched(path) as browser:
-        data, sheets = book(browser, site, pages, meta, date)
-    replace(ROOT / TARGET, data)
-    print(f"pdf: {sheets} pages, {len(data) / 1e6:.1f} MB in {TARGET}")
+        for edition in editions:
+            pages = book_pages(folder, ROOT, edition)
+            print(f"pdf: printing {len(pages)} pages of the site", flush=True)
+            data, sheets = book(browser, site, pages, meta, date, edition)
+            replace(ROOT / edition.target, data)
+            size = f"{len(data) / 1e6:.1f} MB"
+            print(f"pdf: {sheets} pages, {size} in {edition.target}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,12 @@ from lib.figures.svg import merge, own_ids
 
 #: Largest static form of one explorer, in bytes, before compression.
 BUDGET = 250_000
+# What arguments of explore say that are none of the drawing function.
+_ROLES = {
+    "continuous": "whether sliders move between the stops",
+    "start": "where sliders stand at first",
+    "paper": "which positions are printed",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,9 +37,11 @@ class Explorer(Moving):
     frames: tuple[BookFigure, ...]
     continuous: bool = False
     opens: int = 0
+    paper: tuple[tuple[int, ...], ...] = ()
 
     @property
     def opening(self) -> BookFigure:
+        """The frame at the start."""
         return self.frames[self.opens]
 
     @property
@@ -66,6 +74,7 @@ def explore(
     *,
     continuous: bool = False,
     start: Mapping[str, Any] | None = None,
+    paper: Sequence[Mapping[str, Any]] = (),
     **values: Sequence[Any],
 ) -> Explorer:
     """Let the reader move the arguments of a drawing function.
@@ -83,8 +92,12 @@ def explore(
         Whether ``draw`` can draw every number between the stops: then the sliders of
         a kernel offer them, and one is tried here. By default they offer the stops.
     start : mapping of str to stop, optional
-        Where arguments stand at first: choose a state that makes the point. It is also
-        what is printed. By default an argument starts at its first stop.
+        Where arguments stand at first: choose a state that makes the point. By default
+        an argument starts at its first stop.
+    paper : sequence of mappings, optional
+        Positions that make the point, each a stop of every argument: the printed book
+        has their frames beside each other. By default these are the first, the middle
+        and the last stop of the argument with the most.
     **values : sequence
         Stops of each argument, at least two and distinct.
 
@@ -118,7 +131,9 @@ def explore(
     if first != frames[opens]:
         raise ValueError(f"draw is impure: two calls differ at {place(grid[opens])}")
     frames[opens] = first
-    explorer = Explorer(draw, stops, tuple(frames), continuous, opens)
+    explorer = Explorer(
+        draw, stops, tuple(frames), continuous, opens, _positions(paper, stops)
+    )
     size = len(explorer.html.encode())
     if size > BUDGET:
         raise ValueError(
@@ -141,15 +156,36 @@ def _require_drawing(draw: Callable[..., BookFigure], continuous: bool) -> None:
         names = inspect.signature(draw).parameters
     except (TypeError, ValueError):  # some builtins have none
         return
-    says = {
-        "continuous": "whether sliders move between the stops",
-        "start": "where sliders stand at first",
-    }
-    for name in says.keys() & names:
-        raise ValueError(
-            f"draw has an argument named {name}, which no slider can move, since it"
-            f" says {says[name]}: rename it"
-        )
+    for name, role in _ROLES.items():
+        if name in names:
+            raise ValueError(
+                f"draw has an argument named {name}, which no slider can move, since"
+                f" it says {role}: rename it"
+            )
+
+
+def _positions(
+    paper: Sequence[Mapping[str, Any]], stops: dict[str, tuple[Any, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    """Indices of the stops of some positions; ValueError for what is none."""
+    if not isinstance(paper, list | tuple):
+        raise ValueError(f"paper must be a list of positions, got {paper!r}")
+    for position in paper:
+        if not isinstance(position, Mapping) or set(position) != set(stops):
+            raise ValueError(
+                f"paper must give a stop of {', '.join(stops)} in each position,"
+                f" got {position!r}"
+            )
+        for name, value in position.items():
+            if value not in stops[name]:
+                raise ValueError(
+                    f"paper has {name} = {value!r}, which is no stop: there are"
+                    f" {', '.join(map(repr, stops[name]))}"
+                )
+    return tuple(
+        tuple(each.index(position[name]) for name, each in stops.items())
+        for position in paper
+    )
 
 
 def _opening(
@@ -223,6 +259,8 @@ def _static_form(explorer: Explorer) -> str:
         "alt": [frame.alt for frame in frames],
         "stops": [*shown.values()],
     }
+    if explorer.paper:
+        data["paper"] = explorer.paper
     sliders = "".join(
         _slider(f"{key}-s{number}", *item, explorer.starts[item[0]])
         for number, item in enumerate(shown.items())

@@ -12,7 +12,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from bs4.element import Script
 
 from tools.command import PipelineError
@@ -156,21 +156,25 @@ def put_exhibits_first(tree: BeautifulSoup, name: str) -> None:
     exhibits = tree.select("figure.book-exhibit")
     if not exhibits:
         return
-    names = ["random"]
-    for exhibit in exhibits:
-        # The description that lib.figures.live writes.
-        said = "script[type='application/json']"
-        described = json.loads(one(exhibit, name, "what an exhibit is", said).string)
-        names += [described["script"]]
-        names += [f"kernels/{file}" for file in described["kernels"].values()]
+    names = dict.fromkeys(each for e in exhibits for each in exhibit_modules(e))
     root = one(tree, name, "the way to its root", "html[data-content_root]")
     static = f"{root['data-content_root']}_static"
     made = [tree.new_tag("script", type="module", src=f"{static}/exhibit.mjs")]
     made[0]["async"] = ""
-    for file in dict.fromkeys(names):
-        address = f"{static}/{file}.mjs"
+    for file in names:
+        address = f"{static}/{file}"
         made.append(tree.new_tag("link", rel="modulepreload", href=address))
     one(tree, name, "a title", "head > title").insert_after(*made)
+
+
+def exhibit_modules(exhibit: Tag) -> list[str]:
+    """The modules that an exhibit will ask for, as from the folder of its script."""
+    # The description that lib.figures.live writes.
+    said = one(exhibit, "an exhibit", "what it is", "script[type='application/json']")
+    described = json.loads(said.string or "")
+    files = ["random", described["script"]]
+    files += [f"kernels/{file}" for file in described["kernels"].values()]
+    return [f"{file}.mjs" for file in files]
 
 
 def make_absolute(tree: BeautifulSoup, base: str) -> None:
