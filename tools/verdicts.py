@@ -20,7 +20,10 @@ STATEMENT = re.compile(r"\{prf:(\w+)\}[^\n]*\n:label: (\S+)")
 
 @dataclass(frozen=True)
 class Row:
-    """One verdict of one page: its data, and the HTML that was stored with them."""
+    """One verdict of one page: its data, and the HTML that was stored with them.
+
+    ``chip`` are the few words that the page shows of it, where its cell names some.
+    """
 
     page: str
     section: str
@@ -30,6 +33,7 @@ class Row:
     statement: str | None
     numbers: str
     html: str
+    chip: str = ""
 
 
 def collect(root: Path = ROOT) -> list[Row]:
@@ -46,7 +50,8 @@ def page_rows(text: Path, root: Path = ROOT) -> Iterator[Row]:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if MIME_TYPE in data:
-                yield Row(page, section, **data[MIME_TYPE], html=data["text/html"])
+                own = {**data[MIME_TYPE], "html": data["text/html"]}
+                yield Row(page, section, **own, chip=cell.metadata.get("chip", ""))
             elif 'class="verdict' in data.get("text/html", ""):
                 raise PipelineError(
                     f"{page}: its notebook has a verdict without data; make notebooks"

@@ -17,6 +17,7 @@ from bs4.element import Script
 
 from tools.command import PipelineError
 from tools.site.bundle import one_style_sheet
+from tools.site.cells import fold_cells
 from tools.site.head import NOT_FOUND, ROOT_PAGE
 from tools.site.markup import one, parsed, some
 
@@ -30,6 +31,8 @@ SYSTEM = (
     'localStorage.getItem("theme") ||'
     ' (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
 )
+# Which code the reader wants to see, before the first paint as well.
+CODE = 'document.documentElement.dataset.code = localStorage.getItem("code") || "ideas";'
 
 
 def finish(folder: Path, base: str = "/") -> set[Path]:
@@ -65,7 +68,7 @@ def finish_page(tree: BeautifulSoup, name: str) -> None:
     """One page of the theme: fewer scripts, later, and right attributes."""
     put_scripts_last(tree, name)
     drop_handler(tree, name)
-    drop_fold_labels(tree, name)
+    fold_cells(tree, name)
     set_theme_at_once(tree, name)
     set_list_roles(tree, name)
     drop_stills(tree)
@@ -101,14 +104,6 @@ def drop_handler(tree: BeautifulSoup, name: str) -> None:
             )
 
 
-def drop_fold_labels(tree: BeautifulSoup, name: str) -> None:
-    """A folded cell says what it is; the label would hide that from readers."""
-    if folds := tree.select("details.hide"):
-        label = 'details.hide > summary[aria-label="Toggle hidden content"]'
-        for summary in some(tree, name, "labels of folded cells", label, len(folds)):
-            del summary["aria-label"]
-
-
 def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     """The theme of the system before the first paint, a light one without scripts."""
     later = "a theme that is set later"
@@ -116,7 +111,7 @@ def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
     if script.text.count(AUTO) != 1:
         raise PipelineError(f"{name}: its script does not set the theme by {AUTO!r}")
-    script.string = Script(script.text.replace(AUTO, SYSTEM))
+    script.string = Script(f"{script.text.replace(AUTO, SYSTEM)}\n{CODE}\n")
 
 
 def set_list_roles(tree: BeautifulSoup, name: str) -> None:
