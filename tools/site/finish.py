@@ -20,6 +20,7 @@ from tools.site.bundle import one_style_sheet
 from tools.site.cells import fold_cells
 from tools.site.head import NOT_FOUND, ROOT_PAGE
 from tools.site.markup import one, parsed, some
+from tools.site.pieces import write_index, write_pieces
 
 # Attributes with the address of another file, and that of the root of the site.
 ADDRESSES = ("href", "src", "action", "data-content_root")
@@ -52,10 +53,12 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
         if name != f"{ROOT_PAGE}.html":  # which has no theme
             one_style_sheet(tree, path, folder)
             finish_page(tree, name)
+            write_pieces(tree, path, name)
         if name == f"{NOT_FOUND}.html":
             make_absolute(tree, base)
         set_policy(tree, name)
         path.write_text(str(tree), "utf-8")
+    write_index(folder)
     static = folder / "_static"
     for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
         for path in static.glob(pattern):

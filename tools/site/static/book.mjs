@@ -164,3 +164,23 @@ const arrive = () => {
 addEventListener("hashchange", arrive);
 addEventListener("pageshow", arrive);
 if (article) arrive();
+
+// What was searched for, marked where the search has led.
+const words = new URLSearchParams(location.search).get("q")?.toLowerCase().split(/\s+/).filter((word) => word.length > 2);
+if (words?.length && article && globalThis.CSS?.highlights) {
+  const ranges = [];
+  const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest("script, style, pre, svg, mjx-container")) continue;
+    const text = node.data.toLowerCase();
+    for (const word of words)
+      for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
+        const range = new Range();
+        range.setStart(node, at);
+        range.setEnd(node, at + word.length);
+        ranges.push(range);
+      }
+  }
+  CSS.highlights.set("searched", new Highlight(...ranges));
+  addEventListener("keydown", (event) => event.key === "Escape" && CSS.highlights.delete("searched"));
+}

@@ -1,0 +1,64 @@
+"""Formulas where no formula can be set: short ones in letters, and what they are made of.
+
+A search result shows "n ≥ m" for a formula of that kind and "…" for a long one.
+"""
+
+from __future__ import annotations
+
+import re
+
+LETTERS = dict(
+    zip(
+        (
+            "alpha beta gamma delta varepsilon epsilon zeta eta theta kappa lambda mu nu"
+            " xi pi rho sigma tau varphi phi chi psi omega Gamma Delta Theta Lambda"
+            " Sigma Phi Psi Omega ell"
+        ).split(),
+        "αβγδεεζηθκλμνξπρστφφχψωΓΔΘΛΣΦΨΩℓ",
+        strict=True,
+    )
+)
+SIGNS = {
+    "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "to": "→", "infty": "∞",
+    "times": "×", "cdot": "·", "approx": "≈", "in": "∈", "sum": "Σ", "nabla": "∇",
+    "partial": "∂", "pm": "±", "sim": "~", "ll": "≪", "gg": "≫", "top": "ᵀ",
+    "otimes": "⊗", "circ": "∘", "dots": "…", "ldots": "…", "log": "log", "exp": "exp",
+    "cos": "cos", "sin": "sin", "max": "max", "min": "min", "quad": " ", "lvert": "|",
+    "rvert": "|", "langle": "⟨", "rangle": "⟩", "mapsto": "↦", "propto": "∝",
+}  # fmt: skip
+FONTS = r"\\(?:mathrm|mathbb|mathcal|mathbf|text|operatorname|tilde|hat|bar|dot)"
+LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+HIGH = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+LONG = 28
+
+
+def readable(tex: str) -> str:
+    r"""A formula in plain letters where it is short, else "…": ``\tau_0^2`` is τ₀²."""
+    text = re.sub(r"^\s*\\[(\[]|\\[)\]]\s*$", "", tex).strip()
+    text = re.sub(r"\\[,;:! ]|\\(?:big|Big|left|right)\b|~", " ", text)
+    text = re.sub(rf"{FONTS}\s*\{{([^{{}}]*)\}}", r"\1", text)
+    text = re.sub(rf"{FONTS}\s*(\w)", r"\1", text)
+    text = re.sub(r"\\sqrt\s*\{(\w+)\}|\\sqrt\s*(\w)", r"√\1\2", text)
+    text = re.sub(r"\\(?:tfrac|frac)\s*(\d)\s*(\w)", r"\1/\2", text)
+    text = re.sub(r"\\(?:tfrac|frac)\{(\w+)\}\{(\w+)\}", r"\1/\2", text)
+    for name, sign in [*LETTERS.items(), *SIGNS.items()]:
+        text = re.sub(rf"\\{name}(?![A-Za-z])", sign, text)
+    text = re.sub(r"_\{?(\d+)\}?", lambda m: m.group(1).translate(LOW), text)
+    text = re.sub(r"\^\{?(-?\d+)\}?", lambda m: m.group(1).translate(HIGH), text)
+    text = re.sub(r"_\{?(\w+)\}?", r"_\1", text)
+    text = re.sub(r"\^\{?(\w|ᵀ)\}?", r"^\1", text).replace("^ᵀ", "ᵀ")
+    text = re.sub(r"\s+", " ", text).strip()
+    return "…" if len(text) > LONG or re.search(r"[\\{}$&]", text) else text
+
+
+def letter_of(tex: str) -> str | None:
+    r"""The letter that a symbol starts with, as a formula names it: ``\tau_0``, ``n_k``.
+
+    None for what is no letter, such as a norm.
+    """
+    text = re.sub(r"\s|\{\}", "", tex.partition("(")[0]) if tex[:1] != "(" else ""
+    text = re.sub(r"\{(\w)\}", r"\1", text)
+    whole = r"(?:\\[A-Za-z]+\{?)?[A-Za-z]*\}?(?:[_^]\{?\\?[\w,]+\}?){0,2}"
+    if not text or text.startswith(("\\lvert", "\\lVert", "\\langle", "\\xrightarrow")):
+        return None
+    return text if re.fullmatch(whole, text) else None
