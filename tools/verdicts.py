@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +65,28 @@ def statement_kinds(root: Path = ROOT) -> dict[str, str]:
         for path in texts(root)
         for kind, label in STATEMENT.findall(path.read_text("utf-8"))
     }
+
+
+# Kinds of statements that claim something; a definition claims nothing.
+CLAIMING = {"theorem", "proposition", "lemma", "corollary", "observation", "conjecture"}
+
+
+def unmatched(kinds: dict[str, str], rows: Iterable[Row]) -> list[str]:
+    """Sentences on statements without a check, and on checks without a statement."""
+    rows = list(rows)
+    checked = {row.statement for row in rows if row.word == "HOLDS"}
+    without = [
+        f"the {kind} {label!r} has no check that holds: give a verify() of it"
+        f" statement={label!r}, or take it for what it is, such as a definition"
+        for label, kind in kinds.items()
+        if kind in CLAIMING and label not in checked
+    ]
+    return without + [
+        f"{row.page}: the check {row.claim!r} names the statement {row.statement!r},"
+        " which no page has"
+        for row in rows
+        if row.statement and row.statement not in kinds
+    ]
 
 
 def page_name(text: Path, root: Path = ROOT) -> str:

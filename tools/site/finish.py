@@ -33,7 +33,9 @@ SYSTEM = (
     ' (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
 )
 # Which code the reader wants to see, before the first paint as well.
-CODE = 'document.documentElement.dataset.code = localStorage.getItem("code") || "ideas";'
+CODE = (
+    'document.documentElement.dataset.code = localStorage.getItem("code") || "ideas";'
+)
 
 
 def finish(folder: Path, base: str = "/") -> set[Path]:
@@ -72,6 +74,7 @@ def finish_page(tree: BeautifulSoup, name: str) -> None:
     put_scripts_last(tree, name)
     drop_handler(tree, name)
     fold_cells(tree, name)
+    take_contents_over(tree)
     set_theme_at_once(tree, name)
     set_list_roles(tree, name)
     drop_stills(tree)
@@ -105,6 +108,16 @@ def drop_handler(tree: BeautifulSoup, name: str) -> None:
                 f"{name}: its policy refuses the handler {handlers[0]}"
                 f" of <{element.name}>"
             )
+
+
+def take_contents_over(tree: BeautifulSoup) -> None:
+    """Another name for the contents list, which book.mjs keeps true.
+
+    The theme's script finds it by its name, and misses the headings that pass by
+    between two looks: after a jump of the page its list is stale.
+    """
+    for contents in tree.select("#pst-page-toc-nav"):
+        contents["id"] = "page-contents"
 
 
 def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:

@@ -38,6 +38,10 @@ WEIGHTS = (
 )
 
 
+ASIDE = {"Exercises", "Notes"}
+DOCUMENTED = 400  # characters of what is said of a function
+
+
 def write_pieces(tree: BeautifulSoup, path: Path, name: str) -> None:
     """The two files beside a page."""
     pieces: dict[str, Any] = {
@@ -121,7 +125,7 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
                 "title": text_of(head),
                 "page": "" if first else page,
                 "text": own_text(section),
-                "weight": weight,
+                "weight": weight * (0.5 if text_of(head) in ASIDE else 1),
             }
         )
     for entry in article.select("dl.py > dt[id]"):
@@ -131,7 +135,7 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
                 "to": f"{name}#{entry['id']}",
                 "title": str(entry["id"]),
                 "page": page,
-                "text": text_of(body) if body else "",
+                "text": text_of(body)[:DOCUMENTED] if body else "",
                 "weight": weight,
             }
         )

@@ -63,7 +63,8 @@ const reveal = () => {
 };
 
 // The contents list shows the last heading above a line in the upper part of the window.
-const entries = [...document.querySelectorAll("#pst-page-toc-nav a[href^='#']")];
+const entries = [...document.querySelectorAll("#page-contents a[href^='#']")];
+const items = [...document.querySelectorAll("#page-contents .toc-entry")];
 const headings = entries
   .map((link) => [link, document.getElementById(decodeURIComponent(link.hash.slice(1)))])
   .filter(([, place]) => place);
@@ -82,6 +83,7 @@ const mark = () => {
     if (each === link) each.setAttribute("aria-current", "true");
     else each.removeAttribute("aria-current");
   });
+  items.forEach((each) => each.classList.toggle("active", each.contains(link)));
   const box = link?.closest(".bd-sidebar-secondary");
   if (!box) return;
   const { top, bottom } = link.getBoundingClientRect(), frame = box.getBoundingClientRect();
