@@ -1,4 +1,4 @@
-"""What pages give to others: previews, the sections of the search, letters of formulas."""
+"""What pages give to others: previews, sections for the search, letters."""
 
 import json
 
@@ -55,7 +55,8 @@ def test_symbols_of_the_notation():
     <th>code</th></tr></thead><tbody>
     <tr><td><p><span class="math">\(n_k\)</span></p></td><td><p>key width</p></td>
     <td>1, 2</td><td></td></tr>
-    <tr><td><span class="math">\(i, j\)</span></td><td>tokens</td><td>all</td><td></td></tr>
+    <tr><td><span class="math">\(i, j\)</span></td><td>tokens</td><td>all</td>
+    <td></td></tr>
     <tr><td><span class="math">\(\lVert x\rVert\)</span></td><td>norm</td><td>all</td>
     <td></td></tr></tbody></table></article>"""
     found = pieces.symbols(parsed(table))

@@ -157,7 +157,7 @@ def few_words(claim: str) -> str:
 
 
 def mathematics(text: str) -> str:
-    """A claim as HTML: what is typed as n^−½ or s_i has its index where it belongs."""
+    """A claim as HTML, where n^−½ and s_i have their indices in their places."""
     html = escape(text)
     html = re.sub(r"\^\(([^()]+)\)", r"<sup>\1</sup>", html)
     html = re.sub(r"(?<=\w)\^([−-]?[\w½/]+)", r"<sup>\1</sup>", html)
@@ -165,7 +165,7 @@ def mathematics(text: str) -> str:
 
 
 def item(row: Row, statement: str | None) -> str:
-    """All that a chip unfolds to of one verdict; ``statement`` is the address of its."""
+    """What a chip unfolds to for one verdict; ``statement`` is an address."""
     holds, numbers = row.word == "HOLDS", numbers_of(row)
     claim = mathematics(row.claim)
     if statement:
@@ -201,7 +201,8 @@ MARKS = {"holds": "✓", "rejected": "✗"}
 
 def mark(kind: str) -> str:
     """The mark of a check, which a reader who hears the page does not need."""
-    return f'<span class="check-mark check-mark-{kind}" aria-hidden="true">{MARKS[kind]}</span>'
+    classes = f"check-mark check-mark-{kind}"
+    return f'<span class="{classes}" aria-hidden="true">{MARKS[kind]}</span>'
 
 
 def chip(parts: Sequence[tuple[str, str, str]]) -> str:
@@ -230,7 +231,7 @@ def variants(count: int) -> str:
 
 
 def statement_line(rows: Iterable[Row], addresses: Iterable[str]) -> str:
-    """What stands under a statement: how many checks it has, unfolding to their list."""
+    """What stands under a statement: the number of its checks, with their list."""
     rows = list(rows)
     holding = sum(row.word == "HOLDS" for row in rows)
     rejected = len(rows) - holding

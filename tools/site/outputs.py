@@ -85,7 +85,7 @@ def show_verdicts(app: Any, doctree: nodes.document, here: str) -> None:
 
 
 def shown(app: Any, here: str, row: Row) -> Output:
-    """A verdict on a page, as ``checks`` writes it; its claim leads to its statement."""
+    """A verdict on a page, as ``checks`` writes it, with a link to its statement."""
     statement = None
     if row.statement:
         page = places(app).get(row.statement, here)

@@ -1,8 +1,9 @@
 """Pieces of the finished pages for the other pages: previews, and what a search finds.
 
-Beside each page lie two files that its readers load when they ask: ``.previews.json``
-with its statements, works and labelled formulas by their anchors, and ``.sections.json``
-with the words of its sections. All sections together are what the search page loads.
+Beside each page lie two files: ``.previews.json`` with its statements, works and
+labelled formulas by their anchors, which other pages load when a reader asks, and
+``.sections.json`` with the words of its sections. The search page loads all of these
+in one file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Formulas where no formula can be set: short ones in letters, and what they are made of.
+"""Formulas where none can be set: short ones in letters, and the letters they have.
 
 A search result shows "n ≥ m" for a formula of that kind and "…" for a long one.
 """
@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 
-LETTERS = dict(
-    zip(
-        (
-            "alpha beta gamma delta varepsilon epsilon zeta eta theta kappa lambda mu nu"
-            " xi pi rho sigma tau varphi phi chi psi omega Gamma Delta Theta Lambda"
-            " Sigma Phi Psi Omega ell"
-        ).split(),
-        "αβγδεεζηθκλμνξπρστφφχψωΓΔΘΛΣΦΨΩℓ",
-        strict=True,
-    )
-)
+LETTERS = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "varepsilon": "ε",
+    "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ", "kappa": "κ", "lambda": "λ",
+    "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ",
+    "varphi": "φ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ",
+    "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ",
+    "Omega": "Ω", "ell": "ℓ",
+}  # fmt: skip
 SIGNS = {
     "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "to": "→", "infty": "∞",
     "times": "×", "cdot": "·", "approx": "≈", "in": "∈", "sum": "Σ", "nabla": "∇",
@@ -52,7 +49,7 @@ def readable(tex: str) -> str:
 
 
 def letter_of(tex: str) -> str | None:
-    r"""The letter that a symbol starts with, as a formula names it: ``\tau_0``, ``n_k``.
+    r"""The letter that a symbol starts with, as in a formula: ``\tau_0``, ``n_k``.
 
     None for what is no letter, such as a norm.
     """
