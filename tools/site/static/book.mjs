@@ -133,14 +133,25 @@ document.addEventListener("click", (event) => {
   const links = [...article.querySelectorAll("a")];
   keep(sessionStorage, KEY, JSON.stringify({
     to: to.pathname + to.hash, page: location.pathname, address: location.href,
-    title: title(), y: scrollY, link: links.indexOf(link), folds: within,
+    title: title(), link: links.indexOf(link), folds: within,
+    top: link.getBoundingClientRect().top,
   }));
 });
+// The link that was followed, where it was in the window; formulas that are set later
+// move it.
 const returned = (from) => {
   const folds = article.querySelectorAll("details");
   from.folds.forEach((number) => folds[number] && (folds[number].open = true));
-  scrollTo({ top: from.y, behavior: "instant" });
-  article.querySelectorAll("a")[from.link]?.focus({ preventScroll: true });
+  const link = article.querySelectorAll("a")[from.link];
+  if (!link) return;
+  const put = () => scrollBy({ top: link.getBoundingClientRect().top - from.top, behavior: "instant" });
+  put();
+  link.focus({ preventScroll: true });
+  if (document.readyState === "complete") return;
+  addEventListener("load", () => {
+    put();
+    window.MathJax?.startup?.promise?.then(put);
+  }, { once: true });
 };
 way.addEventListener("click", () => {
   const from = left();
