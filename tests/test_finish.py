@@ -13,7 +13,8 @@ PAGE = """<!DOCTYPE html>
 <link rel="preload" as="script" href="x.js"/>
 <script data-cfasync="false">t = localStorage.getItem("theme") || "auto";</script>
 <script src="fontawesome.js"></script><script>one("</p>" && 1)</script>
-<script type="module" src="m.mjs"></script><script src="two.js"></script></head>
+<script type="module" src="m.mjs"></script><script src="two.js"></script>
+<script src="../searchindex.js?v=1"></script><script>let toggleHint = 1;</script></head>
 <body><p>1 &lt; 2 <svg viewBox="0 0 1 1"><path d="M0 0"/></svg>
 <button onclick="window.print()" title="&lt;Print&gt;">x</button></p>
 <nav id="pst-page-toc-nav"><a href="#x">x</a></nav></body></html>"""
@@ -35,6 +36,7 @@ def test_page_of_the_theme_is_finished():
     assert "onclick" not in html and 'title="&lt;Print&gt;"' in html
     # The theme's script does not find the contents list, which book.mjs keeps.
     assert '<nav id="page-contents">' in html and "pst-page-toc-nav" not in html
+    assert "searchindex" not in html and "toggleHint" not in html
     assert 'dataset.code = localStorage.getItem("code")' in html
     head, body = html.split("</head>")
     assert 'src="m.mjs"' in head and "two.js" not in head and "one(" not in head

@@ -24,6 +24,11 @@ from tools.site.pieces import write_index, write_pieces
 
 # Attributes with the address of another file, and that of the root of the site.
 ADDRESSES = ("href", "src", "action", "data-content_root")
+# Scripts of the theme and of extensions that no page of the book needs.
+UNUSED = {
+    *("searchtools.js", "language_data.js", "searchindex.js", "sphinx_highlight.js"),
+    *("togglebutton.js", "design-tabs.js"),
+}
 POLICY = "Content-Security-Policy"  # every finished page has one
 AUTO = 'localStorage.getItem("theme") || "auto"'
 # The theme of the system before the first paint; the theme's own script decides only
@@ -72,6 +77,7 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
 def finish_page(tree: BeautifulSoup, name: str) -> None:
     """One page of the theme: fewer scripts, later, and right attributes."""
     put_scripts_last(tree, name)
+    drop_scripts(tree)
     drop_handler(tree, name)
     fold_cells(tree, name)
     take_contents_over(tree)
@@ -96,6 +102,19 @@ def put_scripts_last(tree: BeautifulSoup, name: str) -> None:
     scripts = "head script:not([type], [data-cfasync])"
     for script in some(tree, name, "scripts in its head", scripts):
         body.append(script.extract())
+
+
+def drop_scripts(tree: BeautifulSoup) -> None:
+    """Leave out what the book has its own way for: the search, folds, tabs.
+
+    The index of the theme's search alone is a sixth of what a page weighs.
+    """
+    for script in tree.select("script[src]"):
+        if Path(str(script["src"]).partition("?")[0]).name in UNUSED:
+            script.decompose()
+    for script in tree.select("script:not([src])"):
+        if script.text.startswith(("let toggle", "var togglebutton")):
+            script.decompose()
 
 
 def drop_handler(tree: BeautifulSoup, name: str) -> None:
