@@ -82,7 +82,7 @@ def test_a_formula_as_it_is_read(tex, text):
 
 def test_letters_of_symbols():
     known = {
-        r"\tau_0": r"\tau_0", "n_k": "n_k", "b(V)": "b", r"\mathcal A": r"\mathcalA",
+        r"\tau_{0}": r"\tau_0", "n_k": "n_k", "b(V)": "b", r"\mathcal A": r"\mathcal A",
         r"\lvert x\rvert": None, r"\langle x, y\rangle": None,
     }  # fmt: skip
     assert {tex: letter_of(tex) for tex in known} == known

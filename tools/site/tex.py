@@ -53,9 +53,10 @@ def letter_of(tex: str) -> str | None:
 
     None for what is no letter, such as a norm.
     """
-    text = re.sub(r"\s|\{\}", "", tex.partition("(")[0]) if tex[:1] != "(" else ""
-    text = re.sub(r"\{(\w)\}", r"\1", text)
-    whole = r"(?:\\[A-Za-z]+\{?)?[A-Za-z]*\}?(?:[_^]\{?\\?[\w,]+\}?){0,2}"
-    if not text or text.startswith(("\\lvert", "\\lVert", "\\langle", "\\xrightarrow")):
+    text = re.sub(r"\{(\w)\}", r" \1", tex.partition("(")[0])
+    text = re.sub(r"([_^]) ", r"\1", re.sub(r"\s+", " ", text)).strip()
+    name = r"\\[A-Za-z]+(?: [A-Za-z]| ?\{\w+\})?|[A-Za-z]"
+    index = r"(?:[_^](?:\w|\\[A-Za-z]+|\{[^{}]*\}))"
+    if text.startswith(("\\lvert", "\\lVert", "\\langle", "\\xrightarrow")):
         return None
-    return text if re.fullmatch(whole, text) else None
+    return text if re.fullmatch(rf"(?:{name}){index}{{0,2}}", text) else None

@@ -84,8 +84,8 @@ const symbols = async () => {
   return (pieces[" symbols"] ?? []).filter(({ chapters }) => !chapters || chapters.includes(chapter));
 };
 
-const letters = (tex) => tex.replace(/\\(mathrm|mathcal|mathbb|mathbf|operatorname)\s*\{(\w+)\}/g, "\\$1 $2")
-  .match(/\\(?:mathrm|mathcal|mathbb|mathbf|operatorname|tilde|hat|bar)\s*\\?\w+|\\[A-Za-z]+|[A-Za-z]/g) ?? [];
+// TeX as the page of notation has it there: one space, and no braces around one letter.
+const plain = (tex) => tex.replace(/\{(\w)\}/g, " $1").replace(/\s+/g, " ").replace(/([_^]) /g, "$1");
 
 const texOf = (formula) => {
   const items = window.MathJax?.startup?.document?.getMathItemsWithin?.([formula.parentElement]) ?? [];
@@ -94,8 +94,15 @@ const texOf = (formula) => {
 
 const forFormula = async (formula) => {
   if (!chapter) return null;
-  const used = new Set(letters(texOf(formula)).map((each) => each.replace(/\s/g, "")));
-  const found = (await symbols()).filter(({ letter }) => used.has(letter));
+  let tex = plain(texOf(formula));
+  const found = [];
+  // The longest first: in n_k there is no n.
+  for (const each of (await symbols()).sort((a, b) => b.letter.length - a.letter.length)) {
+    const letter = each.letter.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const rest = tex.replace(new RegExp(`(?<![A-Za-z\\\\])${letter}(?![A-Za-z])`, "g"), "\u0000");
+    if (rest !== tex) found.push(each);
+    tex = rest;
+  }
   if (!found.length) return null;
   const lines = found.slice(0, 8).map(({ symbol, meaning }) => `<dt>${symbol}</dt><dd>${meaning}</dd>`);
   return `<dl>${lines.join("")}</dl>`;
