@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,10 @@ STATEMENT = re.compile(r"\{prf:(\w+)\}[^\n]*\n:label: (\S+)")
 
 @dataclass(frozen=True)
 class Row:
-    """One verdict of one page: its data, and the HTML that was stored with them."""
+    """One verdict of one page: its data, and the HTML that was stored with them.
+
+    ``chip`` are the few words that the page shows of it, where its cell names some.
+    """
 
     page: str
     section: str
@@ -30,6 +33,7 @@ class Row:
     statement: str | None
     numbers: str
     html: str
+    chip: str = ""
 
 
 def collect(root: Path = ROOT) -> list[Row]:
@@ -46,7 +50,8 @@ def page_rows(text: Path, root: Path = ROOT) -> Iterator[Row]:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if MIME_TYPE in data:
-                yield Row(page, section, **data[MIME_TYPE], html=data["text/html"])
+                own = {**data[MIME_TYPE], "html": data["text/html"]}
+                yield Row(page, section, **own, chip=cell.metadata.get("chip", ""))
             elif 'class="verdict' in data.get("text/html", ""):
                 raise PipelineError(
                     f"{page}: its notebook has a verdict without data; make notebooks"
@@ -60,6 +65,28 @@ def statement_kinds(root: Path = ROOT) -> dict[str, str]:
         for path in texts(root)
         for kind, label in STATEMENT.findall(path.read_text("utf-8"))
     }
+
+
+# Kinds of statements that claim something; a definition claims nothing.
+CLAIMING = {"theorem", "proposition", "lemma", "corollary", "observation", "conjecture"}
+
+
+def unmatched(kinds: dict[str, str], rows: Iterable[Row]) -> list[str]:
+    """Sentences on statements without a check, and on checks without a statement."""
+    rows = list(rows)
+    checked = {row.statement for row in rows if row.word == "HOLDS"}
+    without = [
+        f"the {kind} {label!r} has no check that holds: give a verify() of it"
+        f" statement={label!r}, or take it for what it is, such as a definition"
+        for label, kind in kinds.items()
+        if kind in CLAIMING and label not in checked
+    ]
+    return without + [
+        f"{row.page}: the check {row.claim!r} names the statement {row.statement!r},"
+        " which no page has"
+        for row in rows
+        if row.statement and row.statement not in kinds
+    ]
 
 
 def page_name(text: Path, root: Path = ROOT) -> str:

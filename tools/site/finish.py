@@ -17,11 +17,18 @@ from bs4.element import Script
 
 from tools.command import PipelineError
 from tools.site.bundle import one_style_sheet
+from tools.site.cells import fold_cells
 from tools.site.head import NOT_FOUND, ROOT_PAGE
 from tools.site.markup import one, parsed, some
+from tools.site.pieces import write_index, write_pieces
 
 # Attributes with the address of another file, and that of the root of the site.
 ADDRESSES = ("href", "src", "action", "data-content_root")
+# Scripts of the theme and of extensions that no page of the book needs.
+UNUSED = {
+    *("searchtools.js", "language_data.js", "searchindex.js", "sphinx_highlight.js"),
+    *("togglebutton.js", "design-tabs.js"),
+}
 POLICY = "Content-Security-Policy"  # every finished page has one
 AUTO = 'localStorage.getItem("theme") || "auto"'
 # The theme of the system before the first paint; the theme's own script decides only
@@ -29,6 +36,10 @@ AUTO = 'localStorage.getItem("theme") || "auto"'
 SYSTEM = (
     'localStorage.getItem("theme") ||'
     ' (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
+)
+# Which code the reader wants to see, before the first paint as well.
+CODE = (
+    'document.documentElement.dataset.code = localStorage.getItem("code") || "ideas";'
 )
 
 
@@ -49,10 +60,12 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
         if name != f"{ROOT_PAGE}.html":  # which has no theme
             one_style_sheet(tree, path, folder)
             finish_page(tree, name)
+            write_pieces(tree, path, name)
         if name == f"{NOT_FOUND}.html":
             make_absolute(tree, base)
         set_policy(tree, name)
         path.write_text(str(tree), "utf-8")
+    write_index(folder)
     static = folder / "_static"
     for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
         for path in static.glob(pattern):
@@ -64,8 +77,10 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
 def finish_page(tree: BeautifulSoup, name: str) -> None:
     """One page of the theme: fewer scripts, later, and right attributes."""
     put_scripts_last(tree, name)
+    drop_scripts(tree)
     drop_handler(tree, name)
-    drop_fold_labels(tree, name)
+    fold_cells(tree, name)
+    take_contents_over(tree)
     set_theme_at_once(tree, name)
     set_list_roles(tree, name)
     drop_stills(tree)
@@ -90,6 +105,19 @@ def put_scripts_last(tree: BeautifulSoup, name: str) -> None:
         body.append(script.extract())
 
 
+def drop_scripts(tree: BeautifulSoup) -> None:
+    """Leave out what the book has its own way for: the search, folds, tabs.
+
+    The index of the theme's search alone is a sixth of what a page weighs.
+    """
+    for script in tree.select("script[src]"):
+        if Path(str(script["src"]).partition("?")[0]).name in UNUSED:
+            script.decompose()
+    for script in tree.select("script:not([src])"):
+        if script.text.startswith(("let toggle", "var togglebutton")):
+            script.decompose()
+
+
 def drop_handler(tree: BeautifulSoup, name: str) -> None:
     """The print button is served by book.mjs; a strict policy refuses handlers."""
     for button in tree.select('[onclick="window.print()"]'):
@@ -102,12 +130,14 @@ def drop_handler(tree: BeautifulSoup, name: str) -> None:
             )
 
 
-def drop_fold_labels(tree: BeautifulSoup, name: str) -> None:
-    """A folded cell says what it is; the label would hide that from readers."""
-    if folds := tree.select("details.hide"):
-        label = 'details.hide > summary[aria-label="Toggle hidden content"]'
-        for summary in some(tree, name, "labels of folded cells", label, len(folds)):
-            del summary["aria-label"]
+def take_contents_over(tree: BeautifulSoup) -> None:
+    """Another name for the contents list, which book.mjs keeps true.
+
+    The theme's script finds it by its name, and misses the headings that pass by
+    between two looks: after a jump of the page its list is stale.
+    """
+    for contents in tree.select("#pst-page-toc-nav"):
+        contents["id"] = "page-contents"
 
 
 def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
@@ -117,7 +147,7 @@ def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
     if script.text.count(AUTO) != 1:
         raise PipelineError(f"{name}: its script does not set the theme by {AUTO!r}")
-    script.string = Script(script.text.replace(AUTO, SYSTEM))
+    script.string = Script(f"{script.text.replace(AUTO, SYSTEM)}\n{CODE}\n")
 
 
 def set_list_roles(tree: BeautifulSoup, name: str) -> None:

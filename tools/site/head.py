@@ -137,7 +137,7 @@ def add_to_page(
 ) -> None:
     """Title, tags and canonical address of a page, for the templates."""
     titles, address = app.env.titles, app.env.limit_address
-    title = TITLES.get(page) or titles[page].astext()
+    title = TITLES.get(page) or numbered(app.env, page)
     context["head_title"] = full_title(page, title)
     context["metatags"] = context.get("metatags", "") + head_tags(
         page, title, description(doctree), address
@@ -147,11 +147,31 @@ def add_to_page(
     elif page == ROOT_PAGE and address:
         context["pageurl"] = f"{address}{LANDING}.html"
     if page == NOT_FOUND:
+        chapters = (name for name in titles if chapter_number(app.env, name))
         context["chapters"] = [
-            (name, titles[name].astext())
-            for name in sorted(titles)
-            if re.match(r"chapters/\d", name)
+            (name, numbered(app.env, name))
+            for name in sorted(chapters, key=lambda name: chapter_number(app.env, name))
         ]
+    for way, name in zip(("prev", "next"), beside(app, page), strict=True):
+        if context.get(way) and name:  # the links at the foot of the page
+            context[way]["title"] = escape(numbered(app.env, name))
+
+
+def chapter_number(env: Any, page: str) -> tuple[int, ...]:
+    """The number of a chapter as Sphinx counts them, () for other pages."""
+    return tuple(env.toc_secnumbers.get(page, {}).get("") or ())
+
+
+def numbered(env: Any, page: str) -> str:
+    """The title of a page behind its number, as in "2 Softmax expansion"."""
+    number = ".".join(map(str, chapter_number(env, page)))
+    return f"{number} {env.titles[page].astext()}".strip()
+
+
+def beside(app: Any, page: str) -> tuple[str | None, str | None]:
+    """The pages before and after one in the order of the book."""
+    _, before, after = app.builder.relations.get(page, (None, None, None))
+    return before, after
 
 
 def publish(app: Any, error: Exception | None) -> None:

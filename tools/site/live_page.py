@@ -18,6 +18,7 @@ import nbformat
 
 from tools.command import PipelineError
 from tools.launch import BINDER, BRANCH
+from tools.site.cells import as_cells
 from tools.site.finish import set_policy
 from tools.site.markup import one, parsed
 
@@ -85,6 +86,7 @@ def live_page(
 ) -> str:
     """The live twin of one finished page."""
     tree, cells = parsed(html), hidden_cells(notebook)
+    as_cells(tree)
     if len(tree.select("div.cell_input")) != cells.count(None):
         raise PipelineError(
             f"{name}: its cells are not those of its notebook; make site"

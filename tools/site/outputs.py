@@ -14,7 +14,8 @@ from sphinx.domains.math import MathDomain
 
 from lib.claims import MIME_TYPE
 from tools.command import PipelineError
-from tools.site.directives import reference
+from tools.site import checks
+from tools.site.directives import address
 from tools.verdicts import Row, collect, used_in
 
 # Names that sphinx-proof gives to all proofs, and to the bodies of all statements.
@@ -84,19 +85,12 @@ def show_verdicts(app: Any, doctree: nodes.document, here: str) -> None:
 
 
 def shown(app: Any, here: str, row: Row) -> Output:
-    """A verdict on a page: word, claim with a link to its statement, numbers."""
-    claim: nodes.Node = nodes.Text(row.claim)
+    """A verdict on a page, as ``checks`` writes it, with a link to its statement."""
+    statement = None
     if row.statement:
         page = places(app).get(row.statement, here)
-        claim = reference(app, here, row.claim, page, row.statement)
-    classes = ["verdict", f"verdict-{row.word.lower()}"]
-    line = nodes.paragraph(classes=classes, ids=[row.id])
-    line += nodes.strong(text=row.word, classes=["verdict-word"])
-    line += nodes.Text(" ")
-    line += nodes.inline("", "", claim, classes=["verdict-claim"])
-    line += nodes.Text(" ")
-    line += nodes.inline(text=row.numbers, classes=["verdict-numbers"])
-    return Output("", line)
+        statement = address(app, here, page, row.statement)
+    return Output("", nodes.raw("", checks.item(row, statement), format="html"))
 
 
 def places(app: Any) -> dict[str, str]:
@@ -117,20 +111,9 @@ def link_statements(app: Any, doctree: nodes.document, here: str) -> None:
     for node in list(doctree.findall(nodes.Element)):
         if (label := node.get("label")) not in known:
             continue
-        if checks := [row for row in app.env.limit_rows if row.statement == label]:
-            node += checked_by(app, here, checks)
-
-
-def checked_by(app: Any, here: str, checks: list[Row]) -> nodes.paragraph:
-    """The line under a statement that leads to its verdicts."""
-    line = nodes.paragraph(classes=["statement-checks"])
-    line += nodes.Text("Checked: ")
-    for number, row in enumerate(checks):
-        line += nodes.Text(" · " if number else "")
-        link = reference(app, here, row.word.lower(), row.page, row.id)
-        link["reftitle"] = row.claim
-        line += link
-    return line
+        if rows := [row for row in app.env.limit_rows if row.statement == label]:
+            links = [address(app, here, row.page, row.id) for row in rows]
+            node += nodes.raw("", checks.statement_line(rows, links), format="html")
 
 
 def say_where_used(

@@ -1,4 +1,199 @@
+// What every page does for its reader: shows as much code as asked for, opens what an
+// address leads to, keeps the contents list true, and knows the way back after a jump.
+// Without this script folds open one by one, and links lead where they lead.
+
+const root = document.documentElement;
+const article = document.querySelector("article.bd-article");
+const keep = (storage, name, value) => {
+  try {
+    if (value === undefined) return storage.getItem(name);
+    storage.setItem(name, value);
+  } catch {
+    return null; // a browser that keeps nothing
+  }
+};
+
 // The print button of the theme, whose inline handler a strict policy refuses.
 document
   .querySelectorAll(".btn-download-pdf-button")
   .forEach((button) => button.addEventListener("click", () => window.print()));
+
+// The switch: no code, the ideas, or all of it. The head of the page has read the state.
+const choice = document.querySelector(".code-switch");
+const show = (code) => {
+  root.dataset.code = code;
+  article.querySelectorAll("details.fold").forEach((fold) => (fold.open = code === "all"));
+};
+if (choice) {
+  const inputs = [...choice.querySelectorAll("input")];
+  const chosen = inputs.find((input) => input.value === root.dataset.code) ?? inputs[1];
+  chosen.checked = true;
+  if (chosen.value !== "ideas") show(chosen.value);
+  choice.addEventListener("change", (event) => {
+    // The line at the top of the window stays where it is.
+    const anchor = [...article.querySelectorAll("h1, h2, h3, p, figure")].find(
+      (e) => e.checkVisibility() && e.getBoundingClientRect().top > 0,
+    );
+    const before = anchor?.getBoundingClientRect().top;
+    show(event.target.value);
+    keep(localStorage, "code", event.target.value);
+    if (anchor && scrollY > 0)
+      scrollBy({ top: anchor.getBoundingClientRect().top - before, behavior: "instant" });
+  });
+  choice.hidden = false;
+}
+
+// What an address names may lie in a fold, or be one.
+const named = () => {
+  try {
+    return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  } catch {
+    return null; // an address that is no text
+  }
+};
+const reveal = () => {
+  const place = named();
+  if (!article?.contains(place)) return;
+  let opened = false;
+  for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+    opened ||= !fold.open;
+    fold.open = true;
+  }
+  if (opened) place.scrollIntoView({ behavior: "instant" });
+};
+
+// The contents list shows the last heading above a line in the upper part of the window.
+const entries = [...document.querySelectorAll("#page-contents a[href^='#']")];
+const items = [...document.querySelectorAll("#page-contents .toc-entry")];
+const headings = entries
+  .map((link) => [link, document.getElementById(decodeURIComponent(link.hash.slice(1)))])
+  .filter(([, place]) => place);
+let current = null;
+const mark = () => {
+  const line = innerHeight * 0.3;
+  const atEnd = innerHeight + scrollY >= root.scrollHeight - 2;
+  const above = headings.filter(([, place]) => atEnd
+    ? place.getBoundingClientRect().top < innerHeight
+    : place.getBoundingClientRect().top <= line);
+  const [link] = above.at(-1) ?? [null];
+  if (link === current) return;
+  current = link;
+  entries.forEach((each) => {
+    each.classList.toggle("active", each === link);
+    if (each === link) each.setAttribute("aria-current", "true");
+    else each.removeAttribute("aria-current");
+  });
+  items.forEach((each) => each.classList.toggle("active", each.contains(link)));
+  const box = link?.closest(".bd-sidebar-secondary");
+  if (!box) return;
+  const { top, bottom } = link.getBoundingClientRect(), frame = box.getBoundingClientRect();
+  if (top < frame.top || bottom > frame.bottom) box.scrollTop += top - frame.top - frame.height / 3;
+};
+let asked = false;
+const later = () => {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    mark();
+  });
+};
+if (headings.length) {
+  addEventListener("scroll", later, { passive: true });
+  addEventListener("resize", later);
+  new ResizeObserver(later).observe(article);
+  mark();
+}
+
+// The way back: where a link within the book was followed, and a button that leads there.
+const KEY = "way-back";
+const way = document.createElement("button");
+way.type = "button";
+way.className = "way-back";
+way.hidden = true;
+document.body.append(way);
+const left = () => JSON.parse(keep(sessionStorage, KEY) || "null");
+const title = () => document.querySelector("h1")?.firstChild ? document.title.split(" — ")[0] : "";
+const offer = () => {
+  const from = left();
+  const arrived = from && from.to === location.pathname + location.hash;
+  way.hidden = !arrived;
+  if (arrived)
+    way.textContent = from.page === location.pathname
+      ? "↩ Back to where you were"
+      : `↩ Back to where you were in “${from.title}”`;
+};
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("article a[href*='#']:not(.headerlink)");
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey) return;
+  const to = new URL(link.href);
+  if (to.origin !== location.origin || link.target) return;
+  const folds = [...article.querySelectorAll("details")];
+  const within = folds.flatMap((fold, number) => (fold.contains(link) ? [number] : []));
+  const links = [...article.querySelectorAll("a")];
+  keep(sessionStorage, KEY, JSON.stringify({
+    to: to.pathname + to.hash, page: location.pathname, address: location.href,
+    title: title(), link: links.indexOf(link), folds: within,
+    top: link.getBoundingClientRect().top,
+  }));
+});
+// The link that was followed, where it was in the window; formulas that are set later
+// move it.
+const returned = (from) => {
+  const folds = article.querySelectorAll("details");
+  from.folds.forEach((number) => folds[number] && (folds[number].open = true));
+  const link = article.querySelectorAll("a")[from.link];
+  if (!link) return;
+  const put = () => scrollBy({ top: link.getBoundingClientRect().top - from.top, behavior: "instant" });
+  put();
+  link.focus({ preventScroll: true });
+  if (document.readyState === "complete") return;
+  addEventListener("load", () => {
+    put();
+    window.MathJax?.startup?.promise?.then(put);
+  }, { once: true });
+};
+way.addEventListener("click", () => {
+  const from = left();
+  way.hidden = true;
+  if (from.page === location.pathname) {
+    keep(sessionStorage, KEY, "");
+    history.replaceState(history.state, "", from.address);
+    returned(from);
+  } else {
+    keep(sessionStorage, KEY, JSON.stringify({ ...from, back: true }));
+    location.assign(from.address);
+  }
+});
+const arrive = () => {
+  const from = left();
+  if (from?.back && from.page === location.pathname) {
+    keep(sessionStorage, KEY, "");
+    return returned(from);
+  }
+  reveal();
+  offer();
+};
+addEventListener("hashchange", arrive);
+addEventListener("pageshow", arrive);
+if (article) arrive();
+
+// What was searched for, marked where the search has led.
+const words = new URLSearchParams(location.search).get("q")?.toLowerCase().split(/\s+/).filter((word) => word.length > 2);
+if (words?.length && article && globalThis.CSS?.highlights) {
+  const ranges = [];
+  const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest("script, style, pre, svg, mjx-container")) continue;
+    const text = node.data.toLowerCase();
+    for (const word of words)
+      for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
+        const range = new Range();
+        range.setStart(node, at);
+        range.setEnd(node, at + word.length);
+        ranges.push(range);
+      }
+  }
+  CSS.highlights.set("searched", new Highlight(...ranges));
+  addEventListener("keydown", (event) => event.key === "Escape" && CSS.highlights.delete("searched"));
+}

@@ -1,0 +1,228 @@
+"""Cells on a finished page: what is the idea stands open, all else is one click away.
+
+A cell with the tag ``idea`` shows its code. The code of any other one is folded behind
+a line that says what it is, below what it shows. A cell that only checks something
+becomes a chip at the end of the paragraph before it, and neighbors share one chip.
+"""
+
+from __future__ import annotations
+
+import ast
+from html import escape
+
+from bs4 import BeautifulSoup, Tag
+
+from tools.command import PipelineError
+from tools.site.checks import chip
+from tools.site.markup import one, parsed
+
+IDEA, IDEA_LINES = "tag_idea", 6
+CELL = "div.cell:not(.tag_remove-cell)"
+SWITCH = """<fieldset class="code-switch" hidden><legend>code</legend>
+<label><input type="radio" name="code" value="none" autocomplete="off"/>hidden</label>
+<label><input type="radio" name="code" value="ideas" autocomplete="off" checked/>ideas</label>
+<label><input type="radio" name="code" value="all" autocomplete="off"/>all</label></fieldset>
+"""  # noqa: E501
+NAMES = 3  # of what a folded cell defines, its line says so many
+
+
+def fold_cells(tree: BeautifulSoup, name: str) -> None:
+    """Fold the code of a page, turn its checks into chips, and add the switch."""
+    cells = tree.select(f"article {CELL}")
+    if not cells:
+        return
+    for number, cell in enumerate(cells):
+        cell["data-cell"] = str(number)
+        unfold(cell)
+        if IDEA in cell["class"]:
+            require_short(cell, name)
+        else:
+            fold_code(cell)
+    for run in runs(cells):
+        last = max((n for n, cell in enumerate(run) if is_check(cell)), default=-1)
+        if last >= 0:
+            make_chip(run[: last + 1])
+        if last + 1 < len(run):
+            fold_run(run[last + 1 :])
+    for output in tree.select("article div.output:has(> .verdict)"):
+        if not output.find_parent("details", class_="checks"):
+            chip_of(output.select(".verdict"), output).append(output.extract())
+    header = one(tree, name, "a header", ".header-article__inner")
+    header.append(parsed(SWITCH))
+
+
+def unfold(cell: Tag) -> None:
+    """Take a fold away that the notebook programs have as well."""
+    for fold in cell.select("details.hide"):
+        if summary := fold.find("summary"):
+            summary.decompose()
+        fold.unwrap()
+
+
+def require_short(cell: Tag, name: str) -> None:
+    lines = code_of(cell).strip().splitlines()
+    if len(lines) > IDEA_LINES:
+        raise PipelineError(
+            f"{name}: the cell that starts with {lines[0]!r} has the tag idea and"
+            f" {len(lines)} lines; an idea has {IDEA_LINES} at most"
+        )
+
+
+def code_of(cell: Tag) -> str:
+    code = cell.select_one(".cell_input pre")
+    return code.get_text() if code else ""
+
+
+def fold_code(cell: Tag) -> None:
+    """The code of one cell behind a line, below its output."""
+    if (code := cell.select_one(".cell_input")) is None:
+        return
+    fold = folded(said(code_of(cell), cell.select_one(".cell_output")))
+    fold.append(code.extract())
+    cell.append(fold)
+
+
+def folded(words: str) -> Tag:
+    fold = parsed(f'<details class="hide fold"><summary>{words}</summary></details>')
+    return one(fold, "a fold", "its details", "details").extract()
+
+
+def said(source: str, output: Tag | None) -> str:
+    """What a folded cell is, in the words of its line."""
+    if output and output.select_one(".book-figure"):
+        return "code of the figure"
+    if output and output.select_one(".verdict"):
+        return "code of the check"
+    if output:
+        return "code of this output"
+    names = defined(source)
+    if names is None:
+        return "code"
+    if not names:
+        return "code: imports"
+    more = ", …" if len(names) > NAMES else ""
+    listed = ", ".join(f"<code>{escape(each)}</code>" for each in names[:NAMES])
+    return f"code: {listed}{more}"
+
+
+def defined(source: str) -> list[str] | None:
+    """Names that a cell defines, but for imports; None where it is no Python."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return None
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                parts = [x for x in ast.walk(target) if isinstance(x, ast.Name)]
+                names += [each.id for each in parts if isinstance(each.ctx, ast.Store)]
+    return list(dict.fromkeys(names))
+
+
+def runs(cells: list[Tag]) -> list[list[Tag]]:
+    """Folded cells that show nothing but verdicts, with nothing between them."""
+    found: list[list[Tag]] = []
+    for cell in cells:
+        if not (is_silent(cell) or is_check(cell)):
+            continue
+        if found and previous(cell) is found[-1][-1]:
+            found[-1].append(cell)
+        else:
+            found.append([cell])
+    return found
+
+
+def previous(element: Tag) -> Tag | None:
+    """The element before one, if no text stands between them."""
+    before = element.previous_sibling
+    while before is not None and not isinstance(before, Tag):
+        if before.strip():
+            return None
+        before = before.previous_sibling
+    return before
+
+
+def is_silent(cell: Tag) -> bool:
+    """Say whether a cell is folded and shows nothing."""
+    return IDEA not in cell["class"] and not cell.select_one(".cell_output")
+
+
+def is_check(cell: Tag) -> bool:
+    """Say whether all that a cell shows is verdicts, and its code is no idea."""
+    shown = cell.select(".cell_output > *")
+    return (
+        IDEA not in cell["class"]
+        and bool(shown)
+        and all(each.select_one(".verdict") for each in shown)
+    )
+
+
+def fold_run(run: list[Tag]) -> Tag:
+    """Silent cells in a row behind one line; the fold stands where the first was."""
+    lines = [one(cell, "a cell", "its line", "details.fold > summary") for cell in run]
+    names = [code.decode() for line in lines for code in line.select("code")]
+    text = ", ".join(names[:NAMES]) + (", …" if len(names) > NAMES else "")
+    if not names:
+        text = lines[0].get_text().partition(": ")[2]
+    around = folded(f"code: {text}" if text else "code")
+    run[0].insert_before(around)
+    for cell, line in zip(run, lines, strict=True):
+        line.parent.unwrap()
+        line.decompose()
+        around.append(cell.extract())
+    return around
+
+
+def make_chip(run: list[Tag]) -> None:
+    """Cells that check something as one chip, in the line of the paragraph before.
+
+    The cells between them are a part of the check, and their code stands below it.
+    """
+    before = previous(run[0])
+    items = [item for cell in run for item in cell.select(".verdict")]
+    around = chip_of(items, run[0])
+    for cell in run:
+        if is_check(cell):
+            around.append(cell.extract())
+    if silent := [cell for cell in run if is_silent(cell)]:
+        around.append(fold_run(silent).extract())
+    if before is not None and before.name == "p":
+        line = parsed('<div class="checked"></div>').div.extract()
+        before.insert_before(line)
+        line.extend([before.extract(), " ", around.extract()])
+
+
+def chip_of(items: list[Tag], place: Tag) -> Tag:
+    """The chip of some verdicts, before a place, and empty but for its line."""
+    parts = [
+        (
+            "holds" if "verdict-holds" in item["class"] else "rejected",
+            str(item["data-claim"]),
+            str(item["data-number"]),
+        )
+        for item in items
+    ]
+    made = parsed(f'<details class="checks"><summary>{chip(parts)}</summary></details>')
+    around = one(made, "a chip", "its details", "details").extract()
+    place.insert_before(around)
+    return around
+
+
+def as_cells(tree: BeautifulSoup) -> None:
+    """Undo the folds of a page, for its live twin: each cell has its code above."""
+    for checks in tree.select("details.checks"):
+        one(checks, "a chip", "its line", ":scope > summary").decompose()
+        cells = sorted(checks.select(CELL), key=lambda cell: int(cell["data-cell"]))
+        for cell in cells:
+            checks.append(cell.extract())
+        checks.unwrap()
+    for fold in tree.select("details.fold"):
+        one(fold, "a fold", "its line", "summary").decompose()
+        if "cell" in fold.parent.get("class", ()):
+            fold.parent.insert(0, fold.extract())
+        fold.unwrap()
+    for switch in tree.select(".code-switch"):
+        switch.decompose()
