@@ -209,10 +209,15 @@ class WebKit(Engine):
         self.ask("POST", "/actions", actions=actions)
 
     def resize(self, width, height):
-        self.ask("POST", "/window/rect", x=0, y=0, width=width, height=height)
-        extra = self.wait("return outerHeight - innerHeight + 1") - 1
-        self.ask("POST", "/window/rect", x=0, y=0, width=width, height=height + extra)
-        self.wait(f"return innerWidth === {width} && innerHeight === {height}")
+        """Asked again until it fits: what the frame takes is known late."""
+
+        def fits():
+            extra = self.run("return outerHeight - innerHeight")
+            rect = {"x": 0, "y": 0, "width": width, "height": height + extra}
+            self.ask("POST", "/window/rect", **rect)
+            return self.run("return [innerWidth, innerHeight]") == [width, height]
+
+        assert until(fits), f"never {width} by {height}"
 
     def complaints(self):
         text = self.log.read_text(errors="replace")[self.read :]
