@@ -1,9 +1,11 @@
 """The built site on narrow screens: nothing is cut, and what scrolls shows it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
+from docutils.parsers.rst import DirectiveError
 from test_site import LANDING, pages, soup_of
 
 from tools.site import formulas, reading_graph
@@ -17,10 +19,15 @@ LEAST = 11  # pixels of a label on a phone
 
 # What is wrong on a page, as lines that begin with the kind of fault.
 FAULTS = """(least) => {
-  const article = document.querySelector('article'), faults = [];
+  const article = document.querySelector('article, main'), faults = [];
   const fault = (kind, element, more) =>
     faults.push(`${kind}: ${more}: ${element.textContent.trim().slice(0, 60)}`);
   const scrolls = (s) => ['auto', 'scroll'].includes(s.overflowX);
+  // What is said to a screen reader is wider than what is seen.
+  const hides = (e) => [...e.querySelectorAll(':not(mjx-assistive-mml *, svg *)')].some(
+    (inner) => !inner.closest('mjx-assistive-mml, [data-scrolls]')
+      && inner.getBoundingClientRect().right > e.getBoundingClientRect().right + 1)
+    || [...e.childNodes].some((text) => text.nodeType === 3 && text.data.trim());
   for (const formula of article.querySelectorAll('mjx-container:not([display])')) {
     const box = formula.getBoundingClientRect();
     if (!box.width) continue;
@@ -45,11 +52,12 @@ FAULTS = """(least) => {
   }
   for (const e of article.querySelectorAll('*')) {
     const s = getComputedStyle(e);
-    if (e.namespaceURI.endsWith('svg') || e.closest('mjx-assistive-mml')) continue;
+    if (e.namespaceURI.endsWith('svg') || e.parentElement.closest('mjx-container'))
+      continue;
     if (s.display === 'inline' || s.overflowX === 'visible') continue;
     const beyond = `${e.scrollWidth - e.clientWidth} px`;
     if (e.clientWidth < 20 || e.scrollWidth <= e.clientWidth + 1) continue;
-    if (!scrolls(s)) fault('hidden', e, beyond);
+    if (!scrolls(s)) hides(e) && fault('hidden', e, beyond);
     else if (e.dataset.more !== 'right' || s.boxShadow === 'none')
       fault('no cue', e, `${e.tagName} goes on for ${beyond}`);
   }
@@ -278,3 +286,35 @@ def test_picture_of_a_chapter_has_neither_letters_nor_links():
     assert tree["aria-label"] == "The map & its limits." and tree["role"] == "img"
     assert not tree.find_all(["text", "a"]) and len(tree.find_all("circle")) == 8
     assert made == reading_graph.thumbnail(svg, "The map & its limits.")
+
+
+def stub(found, **options):
+    """A chapter of the graph in a book of these pages."""
+    made = object.__new__(reading_graph.Chapter)
+    env = SimpleNamespace(found_docs=set(found), docname="chapters/index")
+    settings = SimpleNamespace(env=env)
+    made.state = SimpleNamespace(document=SimpleNamespace(settings=settings))
+    made.options = options
+    return made
+
+
+@pytest.mark.parametrize("number", ["1-", "2-", ""])
+def test_chapter_that_moves_stays_in_the_graph(number):
+    page = f"chapters/{number}softmax-expansion"
+    found = [page, "chapters/3-other", "chapters/reference/more-checks-1"]
+    assert stub(found).page("softmax-expansion") == page
+
+
+def test_graph_says_what_it_does_not_know():
+    book = stub(["chapters/1-one", "chapters/2-one"])
+    for name, count in (("one", 2), ("two", 0)):
+        with pytest.raises(DirectiveError) as error:
+            book.page(name)
+        assert f"{count} chapters have the name '{name}'" in error.value.msg
+    page = next(name for name in CHAPTERS if name != LANDING).removesuffix(".html")
+    name = page.rpartition("/")[2].partition("-")[2]
+    lost = stub([page], picture="No figure begins like this")
+    lost.state.document.settings.env.note_dependency = lambda path: None
+    with pytest.raises(DirectiveError) as error:
+        lost.picture(name)
+    assert f"{name!r} has stored no figure that begins with 'No fig" in error.value.msg
