@@ -19,7 +19,8 @@ LEAST = 11  # pixels of a label on a phone
 
 # What is wrong on a page, as lines that begin with the kind of fault.
 FAULTS = """(least) => {
-  const article = document.querySelector('article, main'), faults = [];
+  const find = (name) => document.querySelector(name);
+  const article = find('article') ?? find('main'), faults = [];
   const fault = (kind, element, more) =>
     faults.push(`${kind}: ${more}: ${element.textContent.trim().slice(0, 60)}`);
   const scrolls = (s) => ['auto', 'scroll'].includes(s.overflowX);
