@@ -76,7 +76,7 @@ def test_deck_has_what_its_chapter_has(decks, shown, address):
     figures = [f for f in article.select("figure") if not f.find_parent("details")]
     assert len(parts(path, "figure")) == len(figures)
     assert len(parts(path, "section")) == len(
-        [h for h in article.select("h2") if not re.match(slides.LEFT_OUT, words(h))]
+        [h for h in article.select("h2") if not re.fullmatch(slides.LEFT_OUT, words(h))]
     )
     questions = parts(path, "question")
     assert questions and all(each.select("details") for each in questions)
