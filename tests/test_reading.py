@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tools import reading
-from tools.command import ROOT, PipelineError
-from tools.serve import HTML, served
+from tools.command import PipelineError
+from tools.serve import served
 
 CODE = "x = 1\n"
 FIGURE = (
@@ -44,7 +44,7 @@ def measured(browser, tmp_path_factory):
         def measure(article, style="", name="chapters/1-page.html"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(body(article, style), "utf-8")
-            return reading.reading(browser, site, name)
+            return reading.reading(browser, site, name, ready="load")
 
         yield measure
 
@@ -285,8 +285,8 @@ def test_run_is_recorded_with_a_date(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reading, "fresh_site", lambda: tmp_path)
     monkeypatch.setattr(reading, "required_browser", lambda purpose: "none")
     monkeypatch.setattr(reading, "launched", lambda path: served(tmp_path))
-    page = type("Page", (), {"address": "chapters/1-a.html"})
-    monkeypatch.setattr(reading, "book_pages", lambda folder: [page])
+    monkeypatch.setattr(reading, "contents_file", dict)
+    monkeypatch.setattr(reading, "addresses", lambda toc: [("", "chapters/1-a.html")])
     monkeypatch.setattr(reading, "reading", lambda *args: values)
     monkeypatch.setattr(reading, "first_hit", lambda *args: "chapters/1-a.html#b")
     monkeypatch.setattr("sys.argv", ["reading"])
@@ -299,7 +299,7 @@ def test_run_is_recorded_with_a_date(tmp_path, monkeypatch, capsys):
 
 
 def test_pages_of_the_second_edition_are_pages():
-    names = {page.address for page in reading.book_pages(ROOT / HTML)}
+    names = {name for _, name in reading.addresses(reading.contents_file())}
     assert set(reading.SECOND_EDITION) <= names
 
 

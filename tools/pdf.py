@@ -77,6 +77,12 @@ FULL = Edition(
 EDITIONS = (READER, FULL)
 
 
+def contents_file(root: Path = ROOT) -> dict[str, Any]:
+    """What ``_toc.yml`` says."""
+    found: dict[str, Any] = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
+    return found
+
+
 def addresses(toc: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Part and address of each page, in the order of ``_toc.yml``."""
     entries = [("", toc["root"])]
@@ -88,14 +94,13 @@ def addresses(toc: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def book_pages(folder: Path, root: Path = ROOT, edition: Edition = FULL) -> list[Page]:
     """The pages of an edition, with the headings that they have in it."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     return [
         Page(
             address,
             part,
             tuple(headings((folder / address).read_text("utf-8"), edition)),
         )
-        for part, address in addresses(toc)
+        for part, address in addresses(contents_file(root))
         if not re.fullmatch(edition.left_out, Path(address).stem)
     ]
 

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from tools.browser import launched, required_browser
 from tools.command import ROOT, PipelineError, replace, run_main
 from tools.notebooks import today
-from tools.pdf import book_pages, fresh_site, typeset
+from tools.pdf import addresses, contents_file, fresh_site, typeset
 from tools.serve import served
 
 RECORD = Path("chapters/reference/reading.json")
@@ -120,10 +120,12 @@ OF_BOOK = (
 # -- Measuring ---------------------------------------------------------------------
 
 
-def reading(browser: Any, site: str, address: str) -> dict[str, Any]:
-    """The measures of one page, at both widths."""
-    wide = at_width(browser, site, address, WIDE)
-    phone = at_width(browser, site, address, PHONE)
+def reading(
+    browser: Any, site: str, address: str, ready: str = "networkidle"
+) -> dict[str, Any]:
+    """The measures of one page, at both widths, once it is ``ready``."""
+    wide = at_width(browser, site, address, WIDE, ready)
+    phone = at_width(browser, site, address, PHONE, ready)
     values = wide | {
         key: phone[key] for key in ("cut", "overflow", "label", "smallest")
     }
@@ -132,7 +134,9 @@ def reading(browser: Any, site: str, address: str) -> dict[str, Any]:
     return values | {"exhibit_phone": phone["exhibit"]}
 
 
-def at_width(browser: Any, site: str, address: str, size: dict[str, int]) -> Any:
+def at_width(
+    browser: Any, site: str, address: str, size: dict[str, int], ready: str
+) -> Any:
     """What the script finds on a page at its opening, in a window of a size."""
     context = browser.new_context(
         viewport=size,
@@ -142,7 +146,7 @@ def at_width(browser: Any, site: str, address: str, size: dict[str, int]) -> Any
     )
     context.add_init_script(PAINTED)
     tab = context.new_page()
-    tab.goto(site + address, wait_until="networkidle")
+    tab.goto(site + address, wait_until=ready)
     typeset(tab, address)
     tab.evaluate("document.fonts.ready")
     found = tab.evaluate(SCRIPT)
@@ -274,14 +278,14 @@ def main() -> None:
     parser.add_argument("page", nargs="?", help="a number of a chapter, or a name")
     asked = parser.parse_args().page
     folder, path = fresh_site(), required_browser("measure the pages")
-    addresses = [page.address for page in book_pages(folder)]
+    asked_for = [address for _, address in addresses(contents_file())]
     if asked:
-        addresses = [chosen(asked, addresses)]
+        asked_for = [chosen(asked, asked_for)]
     with served(folder) as site, launched(path) as browser:
-        pages = {each: reading(browser, site, each) for each in addresses}
+        pages = {each: reading(browser, site, each) for each in asked_for}
         if asked:
             (values,) = pages.values()
-            print("\n".join([*table(pages), "", *missed(addresses[0], values)]))
+            print("\n".join([*table(pages), "", *missed(asked_for[0], values)]))
             return
         book = of_book(browser, site, folder, pages)
     names = sorted(pages, key=lambda name: "/reference/" in name)

@@ -27,7 +27,7 @@ from bs4 import BeautifulSoup
 
 from tools.browser import launched, required_browser
 from tools.command import ROOT, PipelineError, replace, run_main
-from tools.pdf import ANSWERS, book_pages, fresh_site, typeset
+from tools.pdf import ANSWERS, addresses, contents_file, fresh_site, typeset
 from tools.serve import served
 from tools.site.finish import exhibit_modules
 
@@ -152,12 +152,12 @@ def with_fonts(styles: str, used: Iterable[str], static: Path) -> str:
     return re.sub(r"@font-face\s*\{[^}]*\}", embedded, styles)
 
 
-def chapters(asked: str | None, folder: Path) -> list[str]:
+def chapters(asked: str | None, root: Path = ROOT) -> list[str]:
     """Addresses of the chapter of a number, or of all."""
     every = {
-        match[1]: each.address
-        for each in book_pages(folder)
-        if (match := CHAPTER.fullmatch(each.address))
+        match[1]: address
+        for _, address in addresses(contents_file(root))
+        if (match := CHAPTER.fullmatch(address))
     }
     if asked is None:
         return [*every.values()]
@@ -171,10 +171,10 @@ def main() -> None:
     parser.add_argument("chapter", nargs="?", help="its number, as in 4")
     asked = parser.parse_args().chapter
     folder = fresh_site()
-    addresses, path = chapters(asked, folder), required_browser("make slides")
+    decks, path = chapters(asked), required_browser("make slides")
     (ROOT / TARGET).mkdir(exist_ok=True)
     with served(folder) as site, launched(path) as browser:
-        for address in addresses:
+        for address in decks:
             text = deck(browser, site, folder, address)
             size = len(text.encode())
             target = TARGET / Path(address).name
