@@ -38,6 +38,9 @@ def test_a_page_leaves_its_pieces_beside_it(tmp_path):
     assert sections[1]["page"] == "Title" and sections[0]["page"] == ""
     (tmp_path / "_static").mkdir()
     pieces.write_index(tmp_path)
+    assert json.loads((tmp_path / pieces.INDEX).read_text()) == []  # a page that went
+    path.write_text(PAGE)
+    pieces.write_index(tmp_path)
     assert json.loads((tmp_path / pieces.INDEX).read_text()) == sections
 
 

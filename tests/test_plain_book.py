@@ -28,7 +28,8 @@ CODE = re.compile(r"(?<!`)(`{1,2})(?!`).*?(?<!`)\1(?!`)", re.S)
 FORMULA = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<![\\$])\$([^$]+?)\$", re.S)
 # What pages have beside their words and formulas, and downloads do not.
 ASIDE = (
-    ".cell", ".headerlink", ".statement-checks", ".toctree-wrapper", ".math",
+    ".cell", ".headerlink", ".statement-checks", ".toctree-wrapper", ".math", ".fold",
+    ".checks",
     ".sd-stretched-link", ".sd-summary-state-marker", ".cell_output", "script",
 )  # fmt: skip
 

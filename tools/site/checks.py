@@ -82,7 +82,8 @@ def numbers_of(row: Row) -> Numbers:
         if row.word == "HOLDS" and (apart < known or known > tolerance):
             off = f"under {pretty(min(tolerance, known))}"
         else:
-            off = pretty(apart, max(known, _power(apart) / 10))
+            digits = max(known, _power(apart) / 10)
+            off = min(pretty(apart, digits), pretty(float(f"{apart:.2g}")), key=len)
     if part["zero"] and not stderr:
         measured = f"under {pretty(number(part['zero']))}"
     elif stderr and _power(stderr) >= last / 2:

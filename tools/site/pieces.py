@@ -57,7 +57,11 @@ def write_pieces(tree: BeautifulSoup, path: Path, name: str) -> None:
 
 def write_index(folder: Path) -> None:
     """All sections of the site in one file, in the order of their pages."""
-    files = sorted(folder.glob("chapters/**/*.sections.json"))
+    files = [
+        file
+        for file in sorted(folder.glob("chapters/**/*.sections.json"))
+        if file.with_suffix("").with_suffix(".html").exists()  # not of an old page
+    ]
     found = [each for file in files for each in json.loads(file.read_text("utf-8"))]
     _write(folder / INDEX, found)
 
@@ -158,4 +162,5 @@ def text_of(element: Tag) -> str:
         part.decompose()
     for formula in made.select(".math"):
         formula.replace_with(readable(formula.get_text()))
-    return re.sub(r"\s+", " ", made.get_text(" ")).strip().replace(" ,", ",")
+    text = re.sub(r"\s+", " ", made.get_text(" ")).strip()
+    return re.sub(r" (?=[.,;:?!)\]])|(?<=[(\[]) ", "", text)

@@ -70,7 +70,8 @@ def heading(node: nodes.title, page: Page, quoted: bool) -> str:
         around = around.parent
     if level > 6:
         raise page.error(node, f"a heading of level {level}")
-    line = f"{'#' * level} {running(node, page).strip()}"
+    number = f"{page.chapter} " if level == 1 and page.chapter else ""
+    line = f"{'#' * level} {number}{running(node, page).strip()}"
     return with_anchors(node.parent, page, line)
 
 

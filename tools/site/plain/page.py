@@ -104,6 +104,12 @@ class Page:
 
     # Numbers.
 
+    @property
+    def chapter(self) -> str:
+        """The number that the site prints before the title of a chapter, else ""."""
+        number = self.env.toc_secnumbers.get(self.here, {}).get("") or ()
+        return ".".join(map(str, number))
+
     def number(self, node: nodes.Element, kind: str) -> str:
         """The number that the site prints for a statement or an equation."""
         numbers = self.env.toc_fignumbers.get(self.here, {}).get(kind, {})
