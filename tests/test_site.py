@@ -452,7 +452,7 @@ def test_search_is_asked_by_the_keyboard(site, browser):
     [
         ("metastability", "chapters/4-mean-field-sphere.html", ""),
         ("Bartlett", "chapters/5-non-gaussian", "reference/api.html"),
-        ("distance_law", "reference/api.html", ""),
+        ("distance_law", "chapters/1-proportional-limits.html", "reference/api.html"),
     ],
 )
 def test_search_finds_words_of_the_text_and_names_of_functions(
