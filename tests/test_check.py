@@ -74,7 +74,7 @@ def test_prose_asks_for_its_page_and_executes_nothing(root):
 
 
 def test_code_of_a_page_asks_for_its_notebook(root):
-    edit(root, NAME, "```{code-cell} ipython3\n", "```{code-cell} ipython3\nx = 1\n")
+    edit(root, NAME, "from lib ", "x = 1\nfrom lib ")
     plan = planned(root)
     assert names(plan.pages) == names(plan.notebooks) == {CHAPTER.stem}
 

@@ -283,7 +283,8 @@ AGREE = """box => {
       : numbers.some((x) => Math.abs(x - value) <= 1e-3 * value);
   });
 }"""
-TEXTS = [path for path in texts() if re.search(r"explore\(", path.read_text())]
+MOVING = r"^(?:figures\.)?explore\(|^exhibits\.\w+\("
+TEXTS = [path for path in texts() if re.search(MOVING, path.read_text(), re.M)]
 
 
 def key_of(handle):
@@ -295,6 +296,35 @@ def key_of(handle):
     return "PageUp" if now - low < (high - low) / 70 else "ArrowRight"
 
 
+def moved_exhibit(page, box):
+    """Each slider to both ends, and each button once: always a picture, and others."""
+    view, moves = box.locator(".widget-html"), []
+    view.scroll_into_view_if_needed()
+
+    def changed(act):
+        before = view.inner_html()
+        act()
+        page.wait_for_function(
+            "([view, before]) => view.innerHTML !== before",
+            arg=[view.element_handle(), before],
+            polling=100,
+        )
+        assert view.get_by_role("img").count() == 1
+        assert view.get_by_role("alert").count() == 0
+
+    for slider in box.get_by_role("slider").all():
+        slider.press("Home")
+        changed(lambda handle=slider: handle.press("End"))
+        moves.append("slider")
+    for name in ("Step", "Reset", "Draw again"):
+        button = box.get_by_role("button", name=name)
+        if button.count():
+            changed(button.click)
+            moves.append(name)
+    assert len(moves) > 1
+    return moves
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_every_explorer_of_the_book_tells_the_truth(opened, folder, text):
@@ -304,9 +334,11 @@ def test_every_explorer_of_the_book_tells_the_truth(opened, folder, text):
     page = opened(name)
     run_all(page)
     boxes = page.locator(".widget-vbox:has(.widget-html)")
-    expected = len(re.findall(r"^(?:figures\.)?explore\(", text.read_text(), re.M))
-    assert boxes.count() == expected > 0
+    assert boxes.count() == len(re.findall(MOVING, text.read_text(), re.M)) > 0
     for box in boxes.all():
+        if box.get_by_role("button").count():
+            moves += moved_exhibit(page, box)
+            continue
         element = box.element_handle()
         for slider in box.locator(".widget-slider").all():
             handle = slider.get_by_role("slider")

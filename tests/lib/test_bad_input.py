@@ -383,7 +383,8 @@ CALLS = {
         xlim=(0.5, 99.0), ylim=(1e-3, 99.0), log="xy", **AXES,
     ),
     "figures.explore": dict(
-        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2]
+        draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2],
+        start={"x": 2}, paper=[{"x": 1}],
     ),
     "figures.live": dict(
         script="globe", draw=lambda state, b: BookFigure(f"<svg>{b}</svg>", ALT),
@@ -551,7 +552,8 @@ figures.level_plot measured=nan predicted=nan labels=none,text top=nan
 figures.curve_plot x=number,nan curves=none,inner-number,inner-nan
   xlim=number,inner-vector,inner-nan log=none
 figures.compare_plot measured=none,inner-none
-figures.explore draw=none,to-none x=none,vector,inner-nan
+figures.explore draw=none,to-none x=none,vector,inner-nan start=number,inner-nan
+  paper=number,none
 figures.live script=none draw=none,to-none state=inner-nan controls=inner-none
   kernels=inner-none seed=nan
 figures.Slider label=none low=none,nan,zero high=nan start=nan log=none zero=none
