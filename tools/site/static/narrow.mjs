@@ -21,7 +21,11 @@ const room = (element) => {
 const giveLines = () => {
   const formulas = article.querySelectorAll('mjx-container:not([display="true"])');
   const holders = [...formulas].map((each) => each.closest(".formula") ?? each.parentElement);
-  holders.forEach((each) => each.classList.remove("formula-wide"));
+  holders.forEach((each) => {
+    each.classList.remove("formula-wide");
+    each.removeAttribute("data-scrolls"); // it may have been wide until now
+    delete each.dataset.more;
+  });
   const wide = holders.filter((each) => each.offsetWidth > room(each) + 1);
   wide.forEach((each) => each.classList.add("formula-wide"));
 };
