@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -155,7 +156,8 @@ def test_what_moves_is_said_at_a_bounded_rate(visit):
     for _ in range(200):
         page.clock.run_for(50)
     said = page.evaluate("window.said")
-    assert 2 <= len(said) <= 5
+    # Real time passes as well: sentences are counted by what lies between them.
+    assert len(said) >= 2 and min(b - a for a, b in pairwise(said)) >= 2900
     assert np.diff(said[1:]).min() >= 2900
 
 
