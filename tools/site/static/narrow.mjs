@@ -44,7 +44,8 @@ const measure = () => {
   article.querySelectorAll(WIDE).forEach(mark);
 };
 
-if (article) {
+// Nothing waits for it: an await at the top would hold up the modules beside this one.
+const watch = async () => {
   // Formulas are set, if at all, by a script that comes before the page is loaded.
   if (document.readyState !== "complete")
     await new Promise((loaded) => addEventListener("load", loaded, { once: true }));
@@ -62,4 +63,6 @@ if (article) {
     passive: true,
   });
   document.addEventListener("book:output", measure);
-}
+};
+
+if (article) watch();
