@@ -8,19 +8,14 @@ is the first frame of an exhibit, on a processor that is slowed four times as we
 from __future__ import annotations
 
 import json
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from tools.browser import browser_path, cold_visit, first_movement, launched
-from tools.command import ROOT, PipelineError, replace, run_main
+from tools.command import ROOT, replace, run_main
 from tools.notebooks import today
+from tools.serve import build, served
 
 RECORD = Path("chapters/reference/paint.json")
 SLOW = {
@@ -38,36 +33,12 @@ PAGES = (
 )
 
 
-@contextmanager
-def served() -> Iterator[str]:
-    """Address of the site, built if need be, served by a process of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tools.serve", "--port", str(port)]
-    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-    try:
-        while not answers(port):
-            if server.poll() is not None:
-                raise PipelineError("the site did not start: make serve says why")
-            time.sleep(0.2)
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as trial:
-        return trial.connect_ex(("127.0.0.1", port)) == 0
-
-
 def paint(repetitions: int = 5) -> list[dict[str, Any]]:
     """Median seconds to the first paint and the first movement, and bytes."""
     path = browser_path()
     if path is None:
         return [{"page": name, "note": "no browser found"} for name in PAGES]
-    with served() as site, launched(path) as browser:
+    with served(build()) as site, launched(path) as browser:
         rows = []
         for name in PAGES:
             runs = [
