@@ -1,11 +1,12 @@
 """The built site on narrow screens: nothing is cut, and what scrolls shows it."""
 
+import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
-from docutils.parsers.rst import DirectiveError
+from docutils.utils import new_document
+from sphinx.errors import ExtensionError
 from test_site import LANDING, pages, soup_of
 
 from tools.site import formulas, reading_graph
@@ -15,6 +16,7 @@ CHAPTERS = [
     name for name in pages() if name.startswith("chapters/") and name.count("/") == 1
 ]
 PHONE, SMALL = (390, 844), (320, 700)
+SVG = "http://www.w3.org/2000/svg"
 LEAST = 11  # pixels of a label on a phone
 
 # What is wrong on a page, as lines that begin with the kind of fault.
@@ -290,33 +292,49 @@ def test_picture_of_a_chapter_has_neither_letters_nor_links():
     assert made == reading_graph.thumbnail(svg, "The map & its limits.")
 
 
-def stub(found, **options):
-    """A chapter of the graph in a book of these pages."""
-    made = object.__new__(reading_graph.Chapter)
-    env = SimpleNamespace(found_docs=set(found), docname="chapters/index")
-    settings = SimpleNamespace(env=env)
-    made.state = SimpleNamespace(document=SimpleNamespace(settings=settings))
-    made.options = options
-    return made
+def listed(*items):
+    return nodes.bullet_list("", *(nodes.list_item("", *item) for item in items))
 
 
-@pytest.mark.parametrize("number", ["1-", "2-", ""])
-def test_chapter_that_moves_stays_in_the_graph(number):
-    page = f"chapters/{number}softmax-expansion"
-    found = [page, "chapters/3-other", "chapters/reference/more-checks-1"]
-    assert stub(found).page("softmax-expansion") == page
+def chapter(name, text):
+    link = nodes.reference("", name, refuri=f"{name}.html")
+    return nodes.paragraph("", "", link, nodes.Text(text))
 
 
-def test_graph_says_what_it_does_not_know():
-    book = stub(["chapters/1-one", "chapters/2-one"])
-    for name, count in (("one", 2), ("two", 0)):
-        with pytest.raises(DirectiveError) as error:
-            book.page(name)
-        assert f"{count} chapters have the name '{name}'" in error.value.msg
-    page = next(name for name in CHAPTERS if name != LANDING).removesuffix(".html")
-    name = page.rpartition("/")[2].partition("-")[2]
-    lost = stub([page], picture="No figure begins like this")
-    lost.state.document.settings.env.note_dependency = lambda path: None
-    with pytest.raises(DirectiveError) as error:
-        lost.picture(name)
-    assert f"{name!r} has stored no figure that begins with 'No fig" in error.value.msg
+def test_graph_is_read_from_a_list(monkeypatch):
+    monkeypatch.setattr(reading_graph, "picture", lambda path: f"<svg>{path.name}")
+    below = listed([chapter("b", ". Then b.")])
+    rows = listed([chapter("a", ". First."), below], [chapter("c", ": too.")])
+    given = nodes.container("", rows, chapter("d", ". End."), classes=["reading-graph"])
+    document = new_document("page")
+    document += given
+    reading_graph.resolve(None, document, "page")
+    ways, last = given.children
+    assert [row.astext().split() for row in ways.children] == [
+        ["<svg>a.ipynb", "a", "First.", "<svg>b.ipynb", "b", "Then", "b.", "After", "a."],
+        ["<svg>c.ipynb", "c", "too."],
+    ]
+    assert last.astext().split()[-4:] == ["End.", "After", "the", "others."]
+
+
+def test_chapter_of_the_graph_without_a_link_is_one_sentence():
+    with pytest.raises(ExtensionError, match="begins with its link: 'No link'"):
+        reading_graph.card(nodes.paragraph("", "No link"), None)
+
+
+def test_picture_of_a_chapter_is_the_first_it_has(tmp_path):
+    path = tmp_path / "9-x.ipynb"
+
+    def stored(*cells):
+        path.write_text(json.dumps({"cells": cells}))
+
+    figure = {"text/html": f"<p><svg xmlns='{SVG}'><path/></svg>", "text/plain": "A line."}
+    drawn = {"source": "", "outputs": [{"text": "1"}, {"data": figure}]}
+    drawing = {"source": ["```{raw} html\n", ":file: ../figures/map-of-limits.svg\n"]}
+    stored({"source": "# Title"}, drawn, drawing)
+    assert 'aria-label="A line."' in reading_graph.picture(path)
+    stored(drawing, drawn)
+    assert "A line." not in reading_graph.picture(path)
+    stored({"source": "# Title"})
+    with pytest.raises(ExtensionError, match=r"9-x.ipynb has stored no picture"):
+        reading_graph.picture(path)

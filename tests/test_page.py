@@ -212,12 +212,26 @@ def test_statement_is_previewed_for_mouse_and_keyboard(page):
         link.element_handle(),
     )
     assert before is None
-    for _ in range(20):  # formulas between them can have the focus as well
+    for _ in range(60):  # formulas between them can have the focus as well
         page.keyboard.press("Tab")
         if link.evaluate("e => e === document.activeElement"):
             break
+    assert until(lambda: card.inner_text().startswith(link.inner_text()))
+
+
+def test_slow_preview_does_not_replace_a_later_one(page):
+    held = []
+    page.route("**/notation.previews.json", lambda route: held.append(route))
+    card, link = page.locator(".preview"), page.locator(LINK).first
+    page.locator("article section > p > span.math mjx-container").first.hover()
+    assert until(lambda: page.wait_for_timeout(50) or held)
+    link.hover()
     card.wait_for()
+    for route in held:
+        route.continue_()
+    page.wait_for_timeout(600)
     assert card.inner_text().startswith(link.inner_text())
+    assert link.get_attribute("aria-describedby") == card.get_attribute("id")
 
 
 def test_work_and_letters_are_previewed(page):

@@ -233,7 +233,7 @@ def test_bookmarks_language_and_title_are_there(small):
 
 def test_mathematics_and_code_are_on_paper(small, texts):
     whole = "\n".join(texts)
-    assert "HOLDS" in whole and "verify(" in whole and r"\frac" not in whole
+    assert "Holds" in whole and "verify(" in whole and r"\frac" not in whole
     # The formulas are glyphs of MathJax's fonts, which the document carries.
     fonts = {
         str(font.get_object().get("/FontDescriptor", {}).get("/FontName"))

@@ -163,7 +163,11 @@ def test_exhibits_move_without_a_network(shown):
 
 def test_explorers_move(shown):
     tab, _ = shown(SPHERE, reduced_motion="reduce")
-    tab.evaluate("location.hash = '#3'")
+    place = tab.evaluate(
+        "[...document.querySelectorAll('.slide')].findIndex("
+        "(s) => s.querySelector('.book-explorer')) + 1"
+    )
+    tab.evaluate(f"location.hash = '#{place}'")
     explorer = tab.locator(".slide-shown .book-explorer")
     explorer.wait_for()
     before = explorer.locator("svg").inner_html()

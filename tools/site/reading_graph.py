@@ -1,124 +1,102 @@
 """The reading graph of the landing page: each chapter with a picture, and its order.
 
-Chapters are named by the words of their files, without their numbers, so that a chapter
-that moves stays where it is in the graph. A picture is the first figure that the
-chapter has stored, or one that its description names, less its letters, which would be
-too small to read.
+It is written as a list, which every program shows: a chapter below another comes after
+it, and the paragraph behind the list has the chapter that comes after all. A picture is
+the first that the chapter has, less its letters, which would be too small to read.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import directives
+from sphinx.errors import ExtensionError
 
 from lib.figures.markup import digest, image
 from lib.figures.svg import own_ids
 from tools.command import ROOT
-from tools.site.directives import Page
 
+GRAPH = "reading-graph"
 SVG = "{http://www.w3.org/2000/svg}"
 DRAWN = re.compile(r"<svg.*?</svg>", re.S)
+FILE = re.compile(r"^:file: \.\./(figures/[\w-]+\.svg)$", re.M)
 LEFT_OUT = {f"{SVG}{tag}" for tag in ("text", "title", "desc", "metadata")}
-ALL = "all"
 
 
-class Chapter(Page):
-    """A chapter: its picture, its title with a link, a sentence, what comes before.
-
-    ``picture`` is the beginning of the description of one of its figures, ``drawing``
-    the name of a file in the folder of drawings; by default it is the first figure.
-    """
-
-    required_arguments = 1
-    has_content = True
-    option_spec = {  # noqa: RUF012
-        name: directives.unchanged_required for name in ("after", "picture", "drawing")
-    }
-
-    def run(self) -> list[nodes.Node]:
-        name = self.arguments[0]
-        after = self.options.get("after", "").split()
-        card = nodes.container(classes=["graph-chapter"], name=name, after=after)
-        card += nodes.raw("", self.picture(name), format="html")
-        title = nodes.paragraph("", "", self.link(name), classes=["graph-title"])
-        text = nodes.container("", title, classes=["graph-text"])
-        self.state.nested_parse(self.content, self.content_offset, text)
-        if after:
-            text += self.what_comes_before(after)
-        card += text
-        return [card]
-
-    def what_comes_before(self, after: list[str]) -> nodes.paragraph:
-        line = nodes.paragraph("", "After ", classes=["graph-after"])
-        for number, each in enumerate(after):
-            line += nodes.Text(" and " if number else "")
-            line += nodes.Text("the others") if each == ALL else self.link(each)
-        line += nodes.Text(".")
-        return line
-
-    def link(self, name: str) -> nodes.Node:
-        page = self.page(name)
-        return self.cross_reference(page, "std", "doc", f"/{page}", explicit=False)
-
-    def page(self, name: str) -> str:
-        form = re.compile(rf"chapters/(?:\d+-)?{re.escape(name)}")
-        found = [page for page in self.env.found_docs if form.fullmatch(page)]
-        if len(found) != 1:
-            raise self.error(f"{len(found)} chapters have the name {name!r}, not one")
-        return found[0]
-
-    def picture(self, name: str) -> str:
-        if drawing := self.options.get("drawing"):
-            path = ROOT / "figures" / f"{drawing}.svg"
-            self.env.note_dependency(str(path))
-            svg = path.read_text("utf-8")
-            return thumbnail(svg, str(ET.fromstring(svg).get("aria-label")))
-        wanted = self.options.get("picture", "")
-        for output in self.outputs(self.page(name)):
-            alt = "".join(output.get("text/plain", ""))
-            drawn = DRAWN.search("".join(output.get("text/html", "")))
-            if drawn and alt.startswith(wanted):
-                return thumbnail(drawn.group(), alt)
-        raise self.error(f"{name!r} has stored no figure that begins with {wanted!r}")
-
-    def outputs(self, page: str) -> list[dict[str, Any]]:
-        cells = self.read(f"{page}.ipynb")["cells"]
-        return [o.get("data", {}) for cell in cells for o in cell.get("outputs", ())]
+def graphs(doctree: nodes.document) -> list[nodes.container]:
+    return [e for e in doctree.findall(nodes.container) if GRAPH in e["classes"]]
 
 
-class ReadingGraph(Page):
-    """Chapters in rows: one that follows another stands behind it, the last beside all.
-
-    A row begins with a chapter before which none needs to be read.
-    """
-
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        given = nodes.container()
-        self.state.nested_parse(self.content, self.content_offset, given)
-        rows: dict[str, nodes.container] = {}
-        last = []
-        for card in given.findall(nodes.container):
-            if "after" not in card:
-                continue
-            before = (card["after"] or [card["name"]])[0]
-            if before == ALL:
-                last.append(card)
-                continue
-            if before == card["name"]:
-                rows[before] = nodes.container(classes=["graph-row"])
-            elif before not in rows:
-                raise self.error(f"{card['name']!r}: {before!r} does not come before")
-            rows[before] += card
-            rows[card["name"]] = rows[before]
+def resolve(app: Any, doctree: nodes.document, here: str) -> None:
+    for given in graphs(doctree):
         ways = nodes.container(classes=["graph-rows"])
-        ways += list(dict.fromkeys(rows.values()))
-        return [nodes.container("", ways, *last, classes=["reading-graph"])]
+        last = []
+        for each in given.children:
+            if isinstance(each, nodes.bullet_list):
+                ways += [row(item) for item in each]
+            else:
+                last.append(card(each, nodes.Text("the others")))
+        given.children = []
+        given += [ways, *last]
+
+
+def row(item: nodes.Element) -> nodes.container:
+    return nodes.container("", *chapters(item), classes=["graph-row"])
+
+
+def chapters(
+    item: nodes.Element, before: nodes.Node | None = None
+) -> Iterator[nodes.container]:
+    """Cards of a chapter and of those below it, which come after it."""
+    first, *below = item.children
+    yield card(first, before)
+    for each in below:
+        for other in each.children:
+            yield from chapters(other, link(first).deepcopy())
+
+
+def link(chapter: nodes.Node) -> nodes.reference:
+    first = next(iter(chapter.children), None)
+    if not isinstance(first, nodes.reference) or not first.get("refuri"):
+        raise ExtensionError(
+            f"a chapter of the reading graph begins with its link: {chapter.astext()!r}"
+        )
+    return first
+
+
+def card(chapter: nodes.Node, before: nodes.Node | None) -> nodes.container:
+    """A chapter: its picture, its title with a link, a sentence, what comes before."""
+    place = link(chapter)
+    path = ROOT / "chapters" / Path(place["refuri"]).with_suffix(".ipynb").name
+    words = nodes.paragraph("", "", *chapter.children[1:])
+    if isinstance(words[0], nodes.Text):
+        words[0] = nodes.Text(words[0].lstrip(".: "))
+    text = nodes.container(classes=["graph-text"])
+    text += [nodes.paragraph("", "", place, classes=["graph-title"]), words]
+    if before is not None:
+        text += nodes.paragraph(
+            "", "After ", before, nodes.Text("."), classes=["graph-after"]
+        )
+    shown = nodes.raw("", picture(path), format="html")
+    return nodes.container("", shown, text, classes=["graph-chapter"])
+
+
+def picture(path: Path) -> str:
+    """The first picture of a chapter, be it drawn by hand or by a cell."""
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        if file := FILE.search("".join(cell["source"])):
+            svg = (ROOT / file[1]).read_text("utf-8")
+            return thumbnail(svg, str(ET.fromstring(svg).get("aria-label")))
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if drawn := DRAWN.search("".join(data.get("text/html", ""))):
+                return thumbnail(drawn[0], "".join(data.get("text/plain", "")))
+    raise ExtensionError(f"{path.name} has stored no picture for the reading graph")
 
 
 def thumbnail(svg: str, alt: str) -> str:
@@ -140,7 +118,14 @@ def thumbnail(svg: str, alt: str) -> str:
     return image(own_ids(plain, f"graph-{digest(plain)}"), alt)
 
 
+def note(app: Any, doctree: nodes.document) -> None:
+    """The page is written anew when a chapter is, whose picture it shows."""
+    if graphs(doctree):
+        for path in (ROOT / "chapters").glob("[0-9]*.ipynb"):
+            app.env.note_dependency(str(path))
+
+
 def setup(app: Any) -> None:
-    app.add_directive("chapter", Chapter)
-    app.add_directive("reading-graph", ReadingGraph)
+    app.connect("doctree-read", note)
+    app.connect("doctree-resolved", resolve, priority=500)  # plain text has the list
     app.add_css_file("graph.css", priority=850)

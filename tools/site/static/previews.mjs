@@ -24,12 +24,13 @@ card.hidden = true;
 card.setAttribute("role", "note");
 document.body.append(card);
 let shown = null; // the element whose preview is on the page
+let asked = null; // the last element that was asked about
 let timer = 0;
 
 const hide = () => {
   clearTimeout(timer);
   shown?.removeAttribute("aria-describedby");
-  shown = null;
+  shown = asked = null;
   card.hidden = true;
 };
 
@@ -110,8 +111,11 @@ const forFormula = async (formula) => {
 
 const ask = async (element) => {
   if (element === shown) return true;
-  if (element.matches("a")) return present(element, await forLink(element), element.href);
-  return present(element, await forFormula(element), null);
+  asked = element;
+  const go = element.matches("a") ? element.href : null;
+  const html = await (go ? forLink(element) : forFormula(element));
+  if (asked !== element) return true; // a slow answer does not replace a later one
+  return present(element, html, go);
 };
 
 const wanted = (target) => {
