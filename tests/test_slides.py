@@ -208,7 +208,7 @@ def test_deck_is_printed_one_slide_a_sheet_with_answers(shown):
         " [...p.childNodes]).find((n) => n.nodeType === 3 && n.data.trim().length > 15)"
         "?.data.trim().slice(0, 15))"
     )
-    assert sum(map(bool, asked)) >= 8
+    assert sum(map(bool, asked)) == tab.locator(".slide-question").count() > 4
     for sheet, answer in zip(document.pages, asked, strict=True):
         if answer:
             text = unicodedata.normalize("NFKC", sheet.extract_text())  # ligatures

@@ -39,10 +39,10 @@ async ({ answers, left }) => {
     return /[.?!)]$/.test(words(e)) || !next?.matches("div.math") ? [e] : [e, next];
   };
   const capital = (text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase());
-  const question = (e) => (e && words(e).endsWith("?") ? e : null);
-
   const [head] = article.querySelectorAll("h1");
-  const slides = [{ kind: "title", heading: inner(head), html: markup(head.parentElement.querySelector("p")) }];
+  const opening = head.parentElement.querySelector("p");
+  const slides = [{ kind: "title", heading: inner(head), html: markup(opening) }];
+  const question = (e) => (e && e !== opening && words(e).endsWith("?") ? e : null);
   const kinds = "h2, figure, .proof.admonition:has(> .admonition-title), details.sd-dropdown";
   for (const e of article.querySelectorAll(kinds)) {
     const section = e.closest("section:has(> h2)");
