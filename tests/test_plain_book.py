@@ -29,7 +29,7 @@ FORMULA = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<![\\$])\$([^$]+?)\$", re.S)
 # What pages have beside their words and formulas, and downloads do not.
 ASIDE = (
     ".cell", ".headerlink", ".statement-checks", ".toctree-wrapper", ".math", ".fold",
-    ".checks",
+    ".checks", ".graph-chapter > svg", ".graph-after",
     ".sd-stretched-link", ".sd-summary-state-marker", ".cell_output", "script",
 )  # fmt: skip
 
@@ -96,7 +96,7 @@ def words(soup, citations=None):
         soup.select(".bibtex-citation"), citations or (), strict=True
     ):
         element.replace_with(text)
-    for element in soup.select("svg[aria-label]"):
+    for element in soup.select("svg[aria-label]:not(.graph-chapter > svg)"):
         element.replace_with(f" Picture {element['aria-label']} ")
     for element in soup.select(", ".join(ASIDE)):
         element.decompose()
