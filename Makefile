@@ -72,7 +72,7 @@ notebooks: environment  ## execute the notebooks whose code changed, or of those
 	@$(BIN)/python -m tools.notebooks $(NB)
 
 import: environment  ## bring cells edited in JupyterLab back: make import NB=chapters/x.ipynb
-	@test -n "$(NB)" || { echo "error: say which notebook, as in: make import NB=chapters/2-softmax-expansion.ipynb"; exit 1; }
+	@test -n "$(NB)" || { echo "error: say which notebook, as in: make import NB=chapters/1-softmax-expansion.ipynb"; exit 1; }
 	@$(BIN)/python -m tools.notebooks --import $(NB)
 
 lab: environment  ## open copies of the notebooks, or of CHAPTER=3; EDIT=1: the book's own

@@ -91,7 +91,7 @@ def test_code_of_a_module_asks_for_what_depends_on_it(root):
     edit(root, "lib/sinkhorn/kernel.py", "\n\n\n", "\n\n\nx = 1\n\n\n")
     plan = planned(root)
     assert CHAPTER.stem in names(plan.notebooks) & names(plan.pages)
-    assert "2-softmax-expansion" not in names(plan.notebooks)
+    assert "1-softmax-expansion" not in names(plan.notebooks)
     wanted = ("sinkhorn_kernel", "sinkhorn_transport", "heat_steps")
     assert {f"tests/lib/test_{name}.py" for name in wanted} <= plan.tests
     assert "tests/lib/test_attention.py" not in plan.tests

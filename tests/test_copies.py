@@ -118,10 +118,10 @@ def test_the_line_that_starts_jupyterlab(monkeypatch):
     start = [sys.executable, "-m", "jupyterlab"]
     assert lab.command([]) == (ROOT / "notebooks", start)
     assert lab.command(["--no-browser"])[1] == [*start, "--no-browser"]
-    name = "reference/more-checks-2.ipynb"
+    name = "reference/more-checks-1.ipynb"
     line = [*start, name, "--x"]
-    assert lab.command(["checks-2", "--x"]) == (ROOT / "notebooks", line)
-    assert lab.command(["checks-2", "--edit", "--x"]) == (ROOT / "chapters", line)
+    assert lab.command(["checks-1", "--x"]) == (ROOT / "notebooks", line)
+    assert lab.command(["checks-1", "--edit", "--x"]) == (ROOT / "chapters", line)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert lab.command([])[1] == [*start, "--allow-root"]
 

@@ -162,7 +162,7 @@ verify(
 ```
 """
 EDITS = {
-    "claim": [("chapters/reference/more-checks-2.md", r"\Z", CLAIM)],
+    "claim": [("chapters/reference/more-checks-1.md", r"\Z", CLAIM)],
     "prose": [(chapter(2), r"^## ", "A wobbegong passes by.\n\n## ")],
     "docstring": [("lib/attention.py", "Softmax of the last axis", "Softmax, by rows")],
     "statement": [

@@ -15,7 +15,7 @@ from lib.data import DataUnavailable, fashion_mnist
 from tools.command import ROOT
 from tools.texts import read_text, texts
 
-CHAPTER = ROOT / "chapters" / "2-softmax-expansion.ipynb"
+CHAPTER = ROOT / "chapters" / "1-softmax-expansion.ipynb"
 DRAW = """
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure

@@ -59,7 +59,7 @@ def installed(tmp_path_factory):
 # tests/test_alone.py sees that none reads a file of the book, while all are executed,
 # and `make ways` executes all of them alone, with the installed package and no more.
 def test_download_runs_in_an_empty_folder(installed, tmp_path, monkeypatch):
-    notebook = read_text(ROOT / "chapters/reference/more-checks-2.md")
+    notebook = read_text(ROOT / "chapters/reference/more-checks-1.md")
     assert any(cell.id == SETUP for cell in notebook.cells)
     ask = "import lib, os\nprint(lib.__file__, os.listdir())"
     draw = 'from lib import figures\nfigures.drawing("transformer-block")'

@@ -28,7 +28,7 @@ from tools.site.markup import one, parsed
 from tools.texts import BOOK, texts
 
 SITE = ROOT / HTML
-PAGE = "chapters/reference/more-checks-2"
+PAGE = "chapters/reference/more-checks-1"
 LIVE, LANDING = f"{PAGE}.live.html", "chapters/index.live.html"
 TWINS = [
     text.relative_to(ROOT).with_suffix(".live.html").as_posix() for text in texts()
@@ -73,7 +73,7 @@ def started(home, port=None, program=("-m", "tools.live")):
     command = [sys.executable, *program, "--port", port]
     log = (home / "log").open("w")
     server = subprocess.Popen(
-        [*command, "checks-2"], cwd=ROOT, env=env, text=True, stderr=log,
+        [*command, "checks-1"], cwd=ROOT, env=env, text=True, stderr=log,
         stdout=subprocess.PIPE,
     )  # fmt: skip
     try:

@@ -14,7 +14,7 @@ from waits import MILLISECONDS, until
 from lib import attention
 
 GLOBES = ("chapters/index.html", "chapters/4-mean-field-sphere.html")
-GLOBE, WEIGHTS = GLOBES[1], "chapters/2-softmax-expansion.html"
+GLOBE, WEIGHTS = GLOBES[1], "chapters/1-softmax-expansion.html"
 PAGES = (*GLOBES, WEIGHTS)
 NOTE, STAGE = ".exhibit-note", ".exhibit-stage"
 TIME = """(figure) => Number(/^Time ([^,]+),/.exec(

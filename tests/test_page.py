@@ -137,7 +137,7 @@ def test_the_switch_for_code_remembers_by_keyboard(page, site):
     page.reload(wait_until="networkidle")
     assert page.evaluate(counted) == 0
     assert page.locator(".code-switch input:checked").get_attribute("value") == "none"
-    page.goto(f"{site}chapters/2-softmax-expansion.html")
+    page.goto(f"{site}chapters/1-softmax-expansion.html")
     assert page.evaluate(counted) == 0
 
 

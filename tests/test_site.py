@@ -21,17 +21,18 @@ from bs4 import BeautifulSoup
 
 import lib
 from tools.browser import cold_visit
-from tools.command import ROOT
+from tools.command import ROOT, PipelineError
 from tools.launch import base_path, public_address
 from tools.serve import HTML
 from tools.site.finish import set_policy
 from tools.site.live_page import SUFFIX
 from tools.site.markup import parsed
+from tools.site.moved import MOVED, write_moved
 from tools.verdicts import used_in
 
 SITE = ROOT / HTML
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
-CHAPTER = "chapters/2-softmax-expansion.html"
+CHAPTER = "chapters/1-softmax-expansion.html"
 LANDING = "chapters/index.html"
 SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 # WCAG 2 contrast of two colors given as "rgb(r, g, b)".
@@ -98,10 +99,10 @@ const examples = () => {
 
 
 def pages():
-    """Addresses of the reading pages, less the redirection at the root of the site."""
+    """Addresses of the reading pages, less those that only lead to others."""
     names = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
     kept = (p for p in names if "_static" not in p and not p.endswith(SUFFIX))
-    return sorted(p for p in kept if p != "index.html")
+    return sorted(p for p in kept if p not in {"index.html", *MOVED})
 
 
 @cache
@@ -143,6 +144,24 @@ def test_root_leads_to_the_landing_page(site, browser):
     page.wait_for_url("**/chapters/index.html")
     assert page.title().startswith("Attention in the Limit")
     page.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("old", MOVED)
+def test_old_address_leads_to_the_new_one(site, browser, old, scripts):
+    context = browser.new_context(java_script_enabled=scripts)
+    page, seen = context.new_page(), []
+    page.on("console", lambda m: m.type == "error" and seen.append(m.text))
+    page.goto(f"{site}{old}#thm-x", wait_until="commit")
+    page.wait_for_url(f"{site}{MOVED[old]}{'#thm-x' if scripts else ''}")
+    assert not scripts or seen == []
+    context.close()
+
+
+def test_old_address_that_leads_nowhere_is_refused(tmp_path):
+    with pytest.raises(PipelineError, match=r"^old\.html leads to x\.html, which"):
+        write_moved(tmp_path, {"old.html": "x.html"})
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -388,9 +407,9 @@ def test_verdicts_and_statements_lead_to_each_other(site, browser):
     for link in page.locator(".statement-checks a").all():
         href = link.get_attribute("href")
         assert href.startswith("reference/") or page.locator(href).count() == 1
-    page.goto(f"{site}chapters/reference/more-checks-2.html")
+    page.goto(f"{site}chapters/reference/more-checks-1.html")
     link = page.locator(".verdict a").first
-    assert link.get_attribute("href").startswith("../2-softmax-expansion.html#")
+    assert link.get_attribute("href").startswith("../1-softmax-expansion.html#")
     page.close()
 
 
@@ -436,7 +455,7 @@ def test_search_is_asked_by_the_keyboard(site, browser):
     page = opened(context, f"{site}search.html?q=Jacobian", seen)
     page.wait_for_selector("ul.search li a")
     links = [a.get_attribute("href") for a in page.locator("ul.search li a").all()]
-    assert any("2-softmax-expansion.html" in link for link in links)
+    assert any("1-softmax-expansion.html" in link for link in links)
     page.goto(site + LANDING, wait_until="networkidle")
     page.keyboard.press("Control+K")
     page.keyboard.type("temperature")
@@ -452,7 +471,7 @@ def test_search_is_asked_by_the_keyboard(site, browser):
     [
         ("metastability", "chapters/4-mean-field-sphere.html", ""),
         ("Bartlett", "chapters/5-non-gaussian", "reference/api.html"),
-        ("distance_law", "chapters/1-proportional-limits.html", "reference/api.html"),
+        ("distance_law", "chapters/2-proportional-limits.html", "reference/api.html"),
     ],
 )
 def test_search_finds_words_of_the_text_and_names_of_functions(
@@ -498,7 +517,7 @@ def test_unknown_address_gets_the_page_of_unknown_addresses(site, browser, name)
     chapters = page.locator("article ul a")
     assert chapters.count() == len(list((ROOT / "chapters").glob("[0-9]*.md")))
     chapters.first.click()
-    page.wait_for_url("**/chapters/1-proportional-limits.html")
+    page.wait_for_url("**/chapters/2-proportional-limits.html")
     page.go_back()
     page.locator("article input[name=q]").fill("Jacobian")
     page.keyboard.press("Enter")

@@ -108,7 +108,7 @@ def test_every_erratum_is_refuted_as_printed_and_holds_corrected():
 def test_names_taken_from_lib():
     source = "from lib import a\nfrom lib.b import c as d\nimport x\na.f(d)\nx.g"
     assert names_of_lib(source) == {"lib.a", "lib.a.f", "lib.b.c"}
-    assert "chapters/2-softmax-expansion" in used_in()["lib.attention.softmax"]
+    assert "chapters/1-softmax-expansion" in used_in()["lib.attention.softmax"]
 
 
 def test_failed_claim_carries_its_verdict():

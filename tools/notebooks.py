@@ -6,8 +6,8 @@ with the digests of all that it was made from. New prose is taken over and nothi
 executed for it.
 
     python -m tools.notebooks            execute what is stale
-    python -m tools.notebooks more-checks-2 chapters/index.ipynb     only these
-    python -m tools.notebooks --import chapters/2-softmax-expansion.ipynb
+    python -m tools.notebooks more-checks-1 chapters/index.ipynb     only these
+    python -m tools.notebooks --import chapters/1-softmax-expansion.ipynb
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ PHONE = {"width": 390, "height": 844}
 SLOWED = 4
 PAGES = (
     "chapters/index.html",
-    "chapters/2-softmax-expansion.html",
+    "chapters/1-softmax-expansion.html",
     "chapters/4-mean-field-sphere.html",
 )
 

@@ -22,6 +22,7 @@ from tools.site import (
 )
 from tools.site.bundle import trim_style_sheets
 from tools.site.finish import finish
+from tools.site.moved import write_moved
 from tools.site.plain import notebook as plain
 from tools.texts import texts
 from tools.verdicts import page_name
@@ -77,6 +78,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
         new = finish(folder, launch.base_path(app.env.limit_address))
         pages = [p for p in texts() if folder / f"{page_name(p)}.html" in new]
         live_page.write_live_pages(folder, pages, ROOT, launch.repository())
+        write_moved(folder)
         wheel.build(folder)
         kernels.build(folder)
         trim_style_sheets(folder)
