@@ -27,7 +27,7 @@ GO = "location.replace(document.links[0].href + location.search + location.hash)
 
 
 def write_moved(folder: Path, moved: dict[str, str] = MOVED) -> None:
-    """Write a page at each old address; raise PipelineError for one that leads nowhere."""
+    """Write a page at each old address; PipelineError where the new one is missing."""
     for old, new in moved.items():
         if not (folder / new).is_file():
             raise PipelineError(f"{old} leads to {new}, which the site does not have")
