@@ -5,10 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import nbformat
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
@@ -26,6 +28,12 @@ extensions = ["myst_nb"]
 nb_execution_mode = "off"
 html_theme = "sphinx_book_theme"
 html_theme_options = {options!r}
+
+def setup(app):
+    import sys
+    sys.path.append({root!r})
+    from tools.launch import open_plain
+    app.connect("html-page-context", open_plain, priority=502)
 """
 
 
@@ -217,7 +225,7 @@ def test_nothing_leads_to_binder_or_colab_while_there_is_no_repository():
 
 def test_launch_buttons_lead_to_files_of_the_repository(tmp_path):
     options = launch.theme_options("owner/name")
-    (tmp_path / "conf.py").write_text(CONF.format(options=options))
+    (tmp_path / "conf.py").write_text(CONF.format(options=options, root=str(ROOT)))
     some = [PAGES[0], PAGES[-1]]  # a chapter and a page of reference
     listed = "\n".join(["# Contents", "", "```{toctree}", *map(str, some), "```"])
     (tmp_path / "index.md").write_text(listed)
@@ -233,7 +241,7 @@ def test_launch_buttons_lead_to_files_of_the_repository(tmp_path):
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True
     ).stdout.split()
     binder = f"{launch.BINDER}/v2/gh/owner/name/main?urlpath=lab/tree/"
-    colab = f"{launch.COLAB}/github/owner/name/blob/main/"
+    colab = f"{launch.COLAB}/github/owner/name/blob/notebooks/"
     for page in some:
         html = (tmp_path / "html" / f"{page}.html").read_text("utf-8")
         soup = BeautifulSoup(html, "html.parser")
@@ -242,3 +250,40 @@ def test_launch_buttons_lead_to_files_of_the_repository(tmp_path):
     # The others are named alike; Binder installs from the last two.
     needed = {*(f"{page}.ipynb" for page in PAGES), "requirements.txt", "runtime.txt"}
     assert needed <= set(tracked)
+
+
+def test_deployment_puts_plain_notebooks_where_colab_looks(tmp_path):
+    """The commands of the workflow, run against a repository that stands for GitHub."""
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    commands = jobs["notebooks"]["steps"][-1]["run"]
+    env = {**os.environ, "RUNNER_TEMP": str(tmp_path), "GITHUB_SHA": "0123abc"}
+    with tarfile.open(tmp_path / "artifact.tar", "w") as archive:
+        archive.add(SITE, ".", filter=sources_only)
+
+    def run(*command, cwd=tmp_path):
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("git", "init", "--quiet", "--bare", "there")
+    run("git", "clone", "--quiet", "there", "here")
+    (tmp_path / "here/MyST.md").touch()
+    me = ("-c", "user.name=x", "-c", "user.email=x@y.z")
+    run("git", "add", ".", cwd=tmp_path / "here")
+    run("git", *me, "commit", "-qm", "x", cwd=tmp_path / "here")
+    run("git", "branch", "-M", "main", cwd=tmp_path / "here")
+    for _ in range(2):  # the second deployment replaces the first one
+        run("bash", "-e", "-c", commands, cwd=tmp_path / "here")
+        run("git", "switch", "--quiet", "main", cwd=tmp_path / "here")
+        run("git", "branch", "-D", "notebooks", cwd=tmp_path / "here")
+    listed = run("git", "--git-dir=there", "ls-tree", "-r", "--name-only", "notebooks")
+    names = listed.split("\n")
+    assert "MyST.md" not in names and {f"{page}.ipynb" for page in PAGES} <= {*names}
+    text = run("git", "--git-dir=there", "show", f"notebooks:{PAGES[0]}.ipynb")
+    assert text == (SITE / "_sources" / f"{PAGES[0]}.ipynb").read_text("utf-8")
+    assert run("git", "--git-dir=there", "rev-list", "--count", "notebooks") == "1\n"
+
+
+def sources_only(member):
+    kept = member.name == "." or member.name.startswith("./_sources")
+    return member if kept else None

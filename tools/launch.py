@@ -14,6 +14,9 @@ from urllib.parse import urlsplit
 from tools.command import ROOT
 
 BRANCH = "main"
+# Where the deployment puts the notebooks in plain Markdown, which Colab shows as the
+# site does. Those of the main branch are MyST, for a program that can read it.
+PLAIN_BRANCH = "notebooks"
 BINDER, COLAB = "https://mybinder.org", "https://colab.research.google.com"
 # The only forge that Colab opens notebooks from.
 GITHUB = re.compile(r"https://github\.com/(?P<name>[\w.-]+/[\w.-]+?)/?")
@@ -125,6 +128,17 @@ def theme_options(name: str | None) -> dict[str, Any]:
             "colab_url": COLAB,
         },
     }
+
+
+def open_plain(
+    app: Any, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Lead the button for Colab, which the theme made, to the plain notebook."""
+    groups = [group.get("buttons", ()) for group in context["header_buttons"]]
+    for button in (button for group in groups for button in group):
+        if button.get("url", "").startswith(f"{COLAB}/"):
+            there = button["url"].replace(f"/blob/{BRANCH}/", f"/blob/{PLAIN_BRANCH}/")
+            button["url"] = there
 
 
 def setup_cell(pyproject: str | None = None) -> str:

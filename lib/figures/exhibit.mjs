@@ -166,6 +166,8 @@ const run = (figure, data, make, kernels) => {
   const play = (on) => {
     if (!toggle || playing === on) return;
     playing = on;
+    // What is said now and then is for the ear; for the eye it would lag behind.
+    figure.classList.toggle("exhibit-plays", on);
     toggle.textContent = on ? "Pause" : "Play";
     if (!on) say();
     wake();

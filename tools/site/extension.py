@@ -92,6 +92,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("build-finished", finish_pages, priority=900)
     # After the theme, whose own buttons come with priority 501.
     app.connect("html-page-context", live_page.add_button, priority=502)
+    app.connect("html-page-context", launch.open_plain, priority=502)
     parts = (
         formulas, head, outputs, plain, reading_graph, records, running, scoreboard,
     )  # fmt: skip
