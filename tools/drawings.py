@@ -19,14 +19,14 @@ WIDTH = 576  # CSS pixels, as on a page
 
 
 def photograph(svg: Path) -> bytes:
-    """PNG of a drawing in dark ink on white, 1.5 pixels for each of CSS."""
+    """PNG of a drawing in dark ink on white, 1.4 pixels for each of CSS."""
     text = svg.read_text("utf-8")
     page_text = (
         "<style>body{margin:0;background:#fff;color:#010203}svg{display:block;"
         f"width:{WIDTH}px;height:auto;font-family:'DejaVu Sans'}}</style>{text}"
     )
     with launched(required_browser("draw the PNG")) as browser:
-        page = browser.new_page(device_scale_factor=1.5)
+        page = browser.new_page(device_scale_factor=1.4)
         page.set_content(page_text)
         shot = page.locator("svg").first.screenshot()
         page.close()
