@@ -165,6 +165,10 @@ HARMLESS = {
         '<div style="overflow-x:auto;mask-image:linear-gradient(90deg,#000,#0000)">'
         f"{TABLE}</div>"
     ),
+    "shadow where a table goes on": (
+        '<div style="overflow-x:auto;box-shadow:inset -1rem 0 .9rem -.9rem #000">'
+        f"{TABLE}</div>"
+    ),
     "arrow where a table goes on": (
         f'<div class="cue" style="overflow:auto">{TABLE}</div>'
     ),

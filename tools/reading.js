@@ -104,10 +104,10 @@
     }
     return right > document.documentElement.clientWidth + 1;
   });
-  // A cue is something painted where a thing goes on: a mask, a shade, a mark.
+  // A cue is something painted where a thing goes on: a mask, a shade within, a mark.
   const cue = (e) => {
-    const painted = ({ maskImage, backgroundImage }) =>
-      (maskImage ?? "none") !== "none" || /gradient/.test(backgroundImage);
+    const painted = ({ maskImage, backgroundImage, boxShadow }) =>
+      (maskImage ?? "none") !== "none" || /gradient/.test(backgroundImage) || /inset/.test(boxShadow);
     const mark = (side) => {
       const style = getComputedStyle(e, side);
       return style.content !== "none" && style.content !== "normal" && (painted(style) || /\w|[→⇢▸…]/.test(style.content));
