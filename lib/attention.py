@@ -26,17 +26,13 @@ from lib.core.checks import (
     require_square,
 )
 
-# C_r bounds |s_i^{(r)}| / (s_i R^r) along a ray, r = 1..5, by the triangle inequality.
-# For a variable of range R: variance ≤ R²/4, |κ₃| ≤ R³/(6√3), |κ₄| ≤ R⁴/8,
-# |3·variance² − κ₄| ≤ 5R⁴/16 and |fifth central moment| ≤ R⁵/4.
+# C_r bounds |s_i^{(r)}| / (s_i R^r) along a ray, r = 1..5: 1 up to degree 4, by the
+# extreme points of the laws with a given mean, and for degree 5 the triangle inequality
+# with |κ₃| ≤ R³/(6√3), variance ≤ R²/4, |3·variance² − κ₄| ≤ 5R⁴/16, |κ₄| ≤ R⁴/8 and
+# |fifth central moment| ≤ R⁵/4.
 _SKEW = 1 / (6 * 3**0.5)
-_RAY_CONSTANTS = (
-    1.0,
-    1.0,
-    1 + 3 / 4 + _SKEW,
-    1 + 6 / 4 + 4 * _SKEW + 5 / 16,
-    1 + 10 / 4 + 10 * _SKEW + 15 / 16 + 5 / 8 + 5 * _SKEW + 1 / 4,
-)
+_FIFTH = 1 + 10 / 4 + 10 * _SKEW + 15 / 16 + 5 / 8 + 5 * _SKEW + 1 / 4
+_RAY_CONSTANTS = (1.0, 1.0, 1.0, 1.0, _FIFTH)
 
 
 def softmax(logits: npt.ArrayLike) -> Array:
@@ -173,9 +169,9 @@ def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
 
     .. math:: B_k = \frac{C_{k+1} R^{k+1}}{(k+1)!}
               \min\Big(1, \frac{e^{\max \hat u}}{m}\Big),
-              \qquad C = (1, 1, 1.847, 3.198, 6.756)
+              \qquad C = (1, 1, 1, 1, 6.756)
 
-    (constants rounded up here), and also at most :math:`\max_i |T_{k+1,i}| + B_{k+1}`,
+    (the last constant rounded up here), and also at most :math:`\max_i |T_{k+1,i}| + B_{k+1}`,
     where :math:`T_{k+1}` is the next term of the series. The smaller one is returned;
     the second is sharp as the scores tend to 0. Both hold in exact arithmetic: below
     about 1e-16 the rounding of the softmax itself is larger than the remainder.
