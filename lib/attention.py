@@ -171,10 +171,11 @@ def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
               \min\Big(1, \frac{e^{\max \hat u}}{m}\Big),
               \qquad C = (1, 1, 1, 1, 6.756)
 
-    (the last constant rounded up here), and also at most :math:`\max_i |T_{k+1,i}| + B_{k+1}`,
-    where :math:`T_{k+1}` is the next term of the series. The smaller one is returned;
-    the second is sharp as the scores tend to 0. Both hold in exact arithmetic: below
-    about 1e-16 the rounding of the softmax itself is larger than the remainder.
+    (the last constant rounded up here), and also at most
+    :math:`\max_i |T_{k+1,i}| + B_{k+1}`, where :math:`T_{k+1}` is the next term of the
+    series. The smaller one is returned; the second is sharp as the scores tend to 0.
+    Both hold in exact arithmetic: below about 1e-16 the rounding of the softmax itself
+    is larger than the remainder.
 
     Parameters
     ----------

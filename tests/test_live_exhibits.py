@@ -14,7 +14,8 @@ from waits import MILLISECONDS, until
 from lib import attention
 
 GLOBES = ("chapters/index.html", "chapters/4-mean-field-sphere.html")
-GLOBE, WEIGHTS = GLOBES[1], "chapters/1-softmax-expansion.html"
+# What both pages have alike is tried on that which has no formulas to be set.
+GLOBE, WEIGHTS = GLOBES[0], "chapters/1-softmax-expansion.html"
 PAGES = (*GLOBES, WEIGHTS)
 NOTE, STAGE = ".exhibit-note", ".exhibit-stage"
 TIME = """(figure) => Number(/^Time ([^,]+),/.exec(

@@ -5,6 +5,7 @@ By mouse, by keyboard, by finger, without scripts, and in the colors of the read
 
 import json
 import re
+from functools import cache
 
 import pytest
 from bs4 import BeautifulSoup
@@ -22,6 +23,7 @@ CHAPTER = "chapters/4-mean-field-sphere.html"
 LINK = "article section > p > a.internal[href^='#prop-']"
 
 
+@cache
 def soup_of(name):
     return BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
 
