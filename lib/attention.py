@@ -196,9 +196,9 @@ def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
 
     Notes
     -----
-    Proved on the page of the softmax expansion: Taylor's formula with integral
-    remainder along the ray t ↦ s(tu), the bounds C_r R^r on its logarithmic
-    derivatives, and Jensen's inequality for the denominator.
+    Proved on the page of the softmax expansion: Taylor's formula along the ray
+    t ↦ s(tu), the bounds C_r R^r on the quotients of the derivatives of a weight by
+    the weight, and Jensen's inequality for the denominator.
     """
     require_choice("order", order, (0, 1, 2, 3))
     u = _centered(logits)  # (..., m)
