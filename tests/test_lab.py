@@ -297,7 +297,7 @@ def key_of(handle):
 
 
 def moved_exhibit(page, box):
-    """Each slider to both ends, and each button once: always a picture, and others."""
+    """Each slider to both ends, each choice and each button: always other pictures."""
     view, moves = box.locator(".widget-html"), []
     view.scroll_into_view_if_needed()
 
@@ -313,9 +313,15 @@ def moved_exhibit(page, box):
         assert view.get_by_role("alert").count() == 0
 
     for slider in box.get_by_role("slider").all():
-        slider.press("Home")
-        changed(lambda handle=slider: handle.press("End"))
-        moves.append("slider")
+        # One end after the other, each with its picture: a slider may start at one.
+        for key, end in (("Home", "aria-valuemin"), ("End", "aria-valuemax")):
+            if slider.get_attribute("aria-valuenow") != slider.get_attribute(end):
+                changed(lambda handle=slider, key=key: handle.press(key))
+                moves.append(key)
+    for choice in box.get_by_role("radio").all():
+        if not choice.is_checked():
+            changed(choice.click)
+            moves.append("choice")
     for name in ("Step", "Reset", "Draw again"):
         button = box.get_by_role("button", name=name)
         if button.count():
