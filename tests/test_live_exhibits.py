@@ -4,7 +4,6 @@ import gzip
 import json
 import math
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -158,8 +157,7 @@ def test_what_moves_is_said_at_a_bounded_rate(visit):
         page.clock.run_for(50)
     said = page.evaluate("window.said")
     # Real time passes as well: sentences are counted by what lies between them.
-    assert len(said) >= 2 and min(b - a for a, b in pairwise(said)) >= 2900
-    assert np.diff(said[1:]).min() >= 2900
+    assert len(said) >= 2 and np.diff(said).min() >= 2900
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -5,10 +5,9 @@ By mouse, by keyboard, by finger, without scripts, and in the colors of the read
 
 import json
 import re
-from functools import cache
 
 import pytest
-from bs4 import BeautifulSoup
+from test_site import soup_of
 from waits import until
 
 from tools.command import ROOT
@@ -21,11 +20,6 @@ SITE = ROOT / HTML
 CHAPTERS = [p.stem for p in texts() if re.match(r"\d", p.stem)]
 CHAPTER = "chapters/4-mean-field-sphere.html"
 LINK = "article section > p > a.internal[href^='#prop-']"
-
-
-@cache
-def soup_of(name):
-    return BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
 
 
 @pytest.fixture

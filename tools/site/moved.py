@@ -31,7 +31,8 @@ def write_moved(folder: Path, moved: dict[str, str] = MOVED) -> None:
     for old, new in moved.items():
         if not (folder / new).is_file():
             raise PipelineError(f"{old} leads to {new}, which the site does not have")
-        title = one(parsed((folder / new).read_text("utf-8")), new, "a title", "title")
+        head = (folder / new).read_text("utf-8").partition("</head>")[0]
+        title = one(parsed(head), new, "a title", "title")
         there = posixpath.relpath(new, posixpath.dirname(old))
         (folder / old).write_text(page(there, title.get_text(), old), "utf-8")
 

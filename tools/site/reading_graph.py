@@ -119,9 +119,10 @@ def thumbnail(svg: str, alt: str) -> str:
 
 
 def note(app: Any, doctree: nodes.document) -> None:
-    """The page is written anew when a chapter is, whose picture it shows."""
+    """The page is written anew when a chapter or a drawing is, which it shows."""
     if graphs(doctree):
-        for path in (ROOT / "chapters").glob("[0-9]*.ipynb"):
+        chapters, drawings = ROOT / "chapters", ROOT / "figures"
+        for path in (*chapters.glob("[0-9]*.ipynb"), *drawings.glob("*.svg")):
             app.env.note_dependency(str(path))
 
 
