@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from lib import exhibits, sphere
 from lib.attention import softmax
-from lib.exhibits.globe import FIRST, LAST, advance_globe
+from lib.exhibits.globe import FIRST, LAST, advance_globe, draw_globe
 from lib.figures import BookFigure, Choice, Exhibit, Slider, figure, live, style
 
 RNG = np.random.default_rng(3)
@@ -112,6 +112,16 @@ def test_what_the_reader_changes_begins_the_clock_anew(globe, change):
     rises = after["heights"][-1] - after["heights"][0]
     # V = −I makes the energy fall; a single token, and β = 0, leave it.
     assert rises * (NOW | change)["value"] >= -1e-12
+
+
+@pytest.mark.parametrize("change", [{"beta": 9.0}, {"value": -1.0}, {"tokens": 10.0}])
+def test_picture_is_of_the_numbers_beside_it(globe, change):
+    """In a kernel too, before anybody has pressed a button."""
+    drawn = draw_globe(globe.state, **NOW | change)
+    begun = advance_globe(globe.state, **NOW | change)
+    assert drawn.caption == draw_globe(begun, **NOW | change).caption
+    assert f"time {FIRST:.3g}:" in drawn.caption
+    assert f"of {(NOW | change)['tokens']:.0f} tokens" in drawn.caption
 
 
 def test_widget_moves_by_the_same_functions(globe):

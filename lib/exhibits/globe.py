@@ -111,21 +111,16 @@ def globe(
 
 
 def advance_globe(state: State, *, beta: float, value: float, tokens: float) -> State:
-    """The state a twelfth of a decade later; from anew where the reader changed what.
-
-    Tokens that are missing are drawn from a generator seeded by their number.
-    """
-    x, n = state["x"], round(tokens)
-    if len(x) < n:
-        more = uniform_tokens(n - len(x), 3, rng=np.random.default_rng(n))
-        return _begin(np.concatenate([x, more]), beta, value)
-    if len(x) > n or state["under"] != [beta, value]:
-        return _begin(x[:n], beta, value)
+    """The state a twelfth of a decade later; from anew where a number has changed."""
+    now = _changed(state, beta, value, tokens)
+    if now is not state:
+        return now
     return _run(state, beta, value, min(LAST, state["time"] * 10 ** (1 / 12)), 1)
 
 
 def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> BookFigure:
     """The globe at one time, and beside it how energy and clusters came there."""
+    state = _changed(state, beta, value, tokens)
     n, time = len(state["x"]), state["time"]
     height, count = state["heights"][-1], state["clusters"][-1]
     with style():
@@ -155,6 +150,20 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
         caption=f"β = {beta:g}, V = {'+' if value > 0 else '−'}I, time {time:.3g}:"
         f" about {count:.3g} clusters of {n} tokens.",
     )
+
+
+def _changed(state: State, beta: float, value: float, tokens: float) -> State:
+    """The state, or its tokens at the beginning under what the reader changed.
+
+    Tokens that are missing are drawn from a generator seeded by their number.
+    """
+    x, n = np.asarray(state["x"]), round(tokens)
+    if len(x) == n and state["under"] == [beta, value]:
+        return state
+    if len(x) < n:
+        more = uniform_tokens(n - len(x), 3, rng=np.random.default_rng(n))
+        x = np.concatenate([x, more])
+    return _begin(x[:n], beta, value)
 
 
 def _begin(x: Array, beta: float, value: float) -> dict[str, Any]:
