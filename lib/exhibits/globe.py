@@ -111,11 +111,9 @@ def globe(
 
 
 def advance_globe(state: State, *, beta: float, value: float, tokens: float) -> State:
-    """The state a twelfth of a decade later; from anew where a number has changed."""
+    """The state a twelfth of a decade later, begun anew where a number has changed."""
     now = _changed(state, beta, value, tokens)
-    if now is not state:
-        return now
-    return _run(state, beta, value, min(LAST, state["time"] * 10 ** (1 / 12)), 1)
+    return _run(now, beta, value, min(LAST, now["time"] * 10 ** (1 / 12)), 1)
 
 
 def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> BookFigure:
