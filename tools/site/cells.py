@@ -8,6 +8,7 @@ becomes a chip at the end of the paragraph before it, and neighbors share one ch
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from html import escape
 
 from bs4 import BeautifulSoup, Tag
@@ -112,7 +113,7 @@ def defined(source: str) -> list[str] | None:
     except SyntaxError:
         return None
     names = []
-    for node in tree.body:
+    for node in statements(tree.body):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign):
@@ -120,6 +121,14 @@ def defined(source: str) -> list[str] | None:
                 parts = [x for x in ast.walk(target) if isinstance(x, ast.Name)]
                 names += [each.id for each in parts if isinstance(each.ctx, ast.Store)]
     return list(dict.fromkeys(names))
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements in turn, those of loops, branches and ``with`` blocks among them."""
+    for node in body:
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield from statements(getattr(node, "body", []))
 
 
 def runs(cells: list[Tag]) -> list[list[Tag]]:
