@@ -70,6 +70,6 @@ def test_the_guide_marks_what_was_not_checked():
 
 
 def test_a_mark_holds_for_its_sentence():
-    text = "- {cite:t}`a` has it. {cite:t}`b`, {cite}`c` on it *(memory)*.\n- {cite}`d`."
+    text = "- {cite:t}`a` has it. See {cite}`b`, {cite}`c` *(memory)*.\n- {cite}`d`."
     assert under_mark(text, "memory") == {"b", "c"}
     assert under_mark(text, "title") == set()
