@@ -1,14 +1,15 @@
-"""Every entry of the bibliography is complete and says whether it was checked."""
+"""Entries of the bibliography say whether they were checked, and a page says why."""
 
 import re
 
 import pytest
-from pybtex.database import parse_file
 
+from tools.citations import BIBLIOGRAPHY, cited, entries, uncited
 from tools.command import ROOT
 
-ENTRIES = parse_file(str(ROOT / "chapters/reference/references.bib")).entries
+ENTRIES = entries()
 UNCHECKED = "Entry not checked against the source"
+GUIDE = (ROOT / "chapters/reference/literature.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("key", ENTRIES)
@@ -35,33 +36,40 @@ def test_entries_are_sorted_and_differ():
     assert len(set(prints)) == len(prints)
 
 
-def uncited(keys, texts):
-    """A sentence for each entry that no page cites."""
-    cited = {
-        key.strip()
-        for text in texts
-        for keys_of in CITED.findall(text)
-        for key in keys_of.split(",")
+def test_every_entry_is_cited():
+    assert uncited() == []
+
+
+def test_an_entry_that_no_page_cites_is_said(tmp_path):
+    files = {
+        BIBLIOGRAPHY: "".join(f"@misc{{{key}, title = {{T}}}}\n" for key in "abcd"),
+        "chapters/reference/x.md": "{cite:t}`a, b` and `d`",
+        "lib/x.py": '"""By :cite:p:`c`, and not :cit:`d`."""',
     }
-    return [
-        f"the entry {key!r} of the bibliography is cited on no page: cite it where it"
-        " helps a reader, or take it out"
-        for key in keys
-        if key not in cited
-    ]
-
-
-CITED = re.compile(r"(?:\{cite[\w:]*\}|:cite[\w:]*:)`([^`]+)`")
-PAGES = [p for p in (ROOT / "chapters").rglob("*.md") if p.stem != "bibliography"]
-
-
-def test_entries_that_no_page_cites_do_not_become_more():
-    """The first edition left 62; each page of the second cites what it builds on."""
-    texts = [p.read_text("utf-8") for p in [*PAGES, *(ROOT / "lib").rglob("*.py")]]
-    assert len(uncited(ENTRIES, texts)) <= 62
-
-
-def test_an_entry_that_no_page_cites_is_said():
-    texts = ["{cite:t}`a, b` and", ":cite:p:`c`", "`d`"]
-    (sentence,) = uncited("abcd", texts)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (sentence,) = uncited(tmp_path)
     assert sentence.startswith("the entry 'd' of the bibliography is cited on no page")
+
+
+def test_the_guide_has_every_entry():
+    assert sorted(set(ENTRIES) - cited([GUIDE])) == []
+
+
+def under_mark(text, mark):
+    """The keys cited in a sentence that ends with a mark."""
+    sentences = re.split(r"(?<=\.)\s+|\n", text)
+    return cited(each for each in sentences if each.endswith(f"*({mark})*."))
+
+
+def test_the_guide_marks_what_was_not_checked():
+    memory = {k for k, e in ENTRIES.items() if e.fields.get("note") == UNCHECKED}
+    assert under_mark(GUIDE, "memory") == memory
+    assert not under_mark(GUIDE, "title") & memory
+
+
+def test_a_mark_holds_for_its_sentence():
+    text = "- {cite:t}`a` has it. See {cite}`b`, {cite}`c` *(memory)*.\n- {cite}`d`."
+    assert under_mark(text, "memory") == {"b", "c"}
+    assert under_mark(text, "title") == set()

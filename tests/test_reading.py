@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tools import reading
+from tools.citations import BIBLIOGRAPHY
 from tools.command import PipelineError
 from tools.serve import served
 
@@ -224,18 +225,6 @@ def test_missed_target_says_page_value_target_and_place(measured):
     )
 
 
-def test_works_that_no_page_cites_are_named(tmp_path):
-    home = tmp_path / "chapters/reference/bibliography.html"
-    home.parent.mkdir(parents=True)
-    entry = '<div class="citation" id="{0}" role="listitem">{0}</div>'
-    home.write_text(
-        entry.format("one") + entry.format("two") + '<a href="bibliography.html#two">'
-    )
-    page = tmp_path / "chapters/1-a.html"
-    page.write_text('<a href="reference/bibliography.html#one">[1]</a>')
-    assert reading.uncited(tmp_path) == ["two"]
-
-
 def test_first_hit_is_that_of_the_finished_list(browser, tmp_path):
     (tmp_path / "search.html").write_text(
         "<div id=search-results></div><script>setTimeout(() => {"
@@ -284,7 +273,7 @@ def test_run_is_recorded_with_a_date(tmp_path, monkeypatch, capsys):
         "overflow": [], "label": 8.1, "smallest": "x", "sentences": ["s"], "live": 1,
     }  # fmt: skip
     (tmp_path / reading.RECORD).parent.mkdir(parents=True)
-    (tmp_path / "chapters/reference/bibliography.html").touch()
+    (tmp_path / BIBLIOGRAPHY).write_text("@misc{one, title = {One}}")
     monkeypatch.setattr(reading, "ROOT", tmp_path)
     monkeypatch.setattr(reading, "fresh_site", lambda: tmp_path)
     monkeypatch.setattr(reading, "required_browser", lambda purpose: "none")
@@ -298,6 +287,7 @@ def test_run_is_recorded_with_a_date(tmp_path, monkeypatch, capsys):
     record = json.loads((tmp_path / reading.RECORD).read_text("utf-8"))
     assert record["pages"]["chapters/1-a.html"]["exhibit"] == 0.333
     assert record["pages"]["chapters/1-a.html"]["sentences"] == 1
+    assert record["book"]["uncited"] == 1
     assert record["book"]["search heat"] == "chapters/1-a.html#b"
     assert len(record["date"]) == 10 and "8.1 !" in capsys.readouterr().out
 

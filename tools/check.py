@@ -48,6 +48,7 @@ TESTED_BY = {
     "README.md": ("project",),
     "benchmarks/*": ("benchmarks",),
     "chapters/reference/*.bib": ("bibliography",),
+    "chapters/reference/literature.md": ("bibliography",),
     "chapters/reference/notation.md": ("notation",),
     "chapters/reference/reseed.json": ("reseed", "scoreboard"),
     "conftest.py": ("alone",),

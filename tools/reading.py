@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tools.browser import launched, required_browser
+from tools.citations import uncited
 from tools.command import ROOT, PipelineError, replace, run_main
 from tools.notebooks import today
 from tools.pdf import addresses, contents_file, fresh_site, typeset
@@ -48,7 +49,7 @@ for (const name of ['fillText', 'strokeText']) {
 """
 CHAPTER = re.compile(r"chapters/(\d)-[^/]*\.html")
 # Pages that are about documents, and not about what stands in them.
-OF_SOURCES = ("errata.html", "bibliography.html")
+OF_SOURCES = ("errata.html", "bibliography.html", "literature.html")
 
 Values = Mapping[str, Any]
 
@@ -154,35 +155,15 @@ def at_width(
     return found
 
 
-def of_book(
-    browser: Any, site: str, folder: Path, pages: Mapping[str, Values]
-) -> dict[str, Any]:
+def of_book(browser: Any, site: str, pages: Mapping[str, Values]) -> dict[str, Any]:
     """The measures of the book as a whole."""
     found: dict[str, Any] = {
         "live": sum(values["live"] for values in pages.values()),
-        "uncited": uncited(folder),
+        "uncited": uncited(ROOT),
     }
     return found | {
         f"search {each}": first_hit(browser, site, each) for each in QUERIES
     }
-
-
-def uncited(folder: Path) -> list[str]:
-    """The entries of the bibliography to which no other page leads."""
-    home = "bibliography.html"
-    (path,) = folder.rglob(home)
-    entries = re.findall(r'id="([^"]+)"[^>]*role="(?:listitem|doc-biblioentry)"|'
-                         r'role="(?:listitem|doc-biblioentry)"[^>]*id="([^"]+)"',
-                         path.read_text("utf-8"))  # fmt: skip
-    cited = {
-        anchor
-        for page in folder.glob("chapters/**/*.html")
-        if page != path
-        for anchor in re.findall(
-            rf'href="[^"]*{home}#([^"]+)"', page.read_text("utf-8")
-        )
-    }
-    return [name for name in map("".join, entries) if name not in cited]
 
 
 def first_hit(browser: Any, site: str, query: str) -> str:
@@ -287,7 +268,7 @@ def main() -> None:
             (values,) = pages.values()
             print("\n".join([*table(pages), "", *missed(asked_for[0], values)]))
             return
-        book = of_book(browser, site, folder, pages)
+        book = of_book(browser, site, pages)
     names = sorted(pages, key=lambda name: "/reference/" in name)
     for first in range(0, len(names), 7):
         print(

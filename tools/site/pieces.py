@@ -34,7 +34,7 @@ WEIGHTS = (
     (r"chapters/\d", 3.0),
     (r"chapters/index", 1.2),
     (r".*/(scoreboard|bibliography|benchmarks|api)", 0.4),
-    (r".*/(more-checks|errata)", 0.6),
+    (r".*/(more-checks|errata|literature)", 0.6),
     (r"", 0.8),
 )
 
