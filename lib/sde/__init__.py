@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from lib.sde.explosion import explosion_probability, hitting_probability
 from lib.sde.limits import BlockSDE, CovarianceSDE, Limit, LinearSDE
+from lib.sde.normalized import antipodal_probability, simulate_cosine
 from lib.sde.perceptrons import ReluSDE, SmoothSDE
 from lib.sde.stepping import explicit_euler, simulate
 from lib.sde.two_tokens import distance_law, simulate_distance
@@ -39,10 +40,12 @@ __all__ = [
     "LinearSDE",
     "ReluSDE",
     "SmoothSDE",
+    "antipodal_probability",
     "distance_law",
     "explicit_euler",
     "explosion_probability",
     "hitting_probability",
     "simulate",
+    "simulate_cosine",
     "simulate_distance",
 ]
