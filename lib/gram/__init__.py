@@ -15,18 +15,19 @@ concatenated heads without output     not possible            m n²
 ====================================  ======================  ===================
 
 :func:`simulate_tokens` does m² n for all of them. The layers are in
-:mod:`lib.gram.layers`; :mod:`lib.gram.collapse` resolves rank collapse.
+:mod:`lib.gram.layers`; :mod:`lib.gram.collapse` resolves rank collapse, and
+:mod:`lib.gram.gradients` runs backwards through layers of attention.
 """
 
 from __future__ import annotations
 
 from lib.core.trajectory import Trajectory
 from lib.core.wishart import bartlett
-from lib.gram import collapse, layers
+from lib.gram import collapse, gradients, layers
 from lib.gram.chain import dense_simulate, random_scores, simulate, simulate_tokens
 from lib.gram.layers import ShapedLayer
 
 __all__ = [
-    "ShapedLayer", "Trajectory", "bartlett", "collapse", "dense_simulate", "layers",
-    "random_scores", "simulate", "simulate_tokens",
+    "ShapedLayer", "Trajectory", "bartlett", "collapse", "dense_simulate", "gradients",
+    "layers", "random_scores", "simulate", "simulate_tokens",
 ]  # fmt: skip

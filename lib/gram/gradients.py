@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from lib.attention import softmax
 from lib.core.checks import (
+    LARGEST,
     Array,
     as_float,
     require_count,
@@ -225,13 +226,15 @@ def sizes(
         for number in range(depth):
             states.append(forward(_in_range(states[-1]), weights(number), layer))
         gradient = rng.standard_normal(states[-1].shape)
-        found = [(_rms(gradient),) * 4]
+        found: list[tuple[Array, ...]] = [(_rms(gradient),) * 4]
         for number in reversed(range(depth)):
             at = weights(number)
             gradient, grads = backward(states[number], at, layer, _in_range(gradient))
             parts = (grads.query, grads.key, grads.value, gradient)
             found.insert(0, tuple(_rms(part) for part in parts))
-    query, key, value, tokens = (_in_range(np.stack(one)) for one in zip(*found))
+    query, key, value, tokens = (
+        _in_range(np.stack(one)) for one in zip(*found, strict=True)
+    )
     return Sizes(query[:-1], key[:-1], value[:-1], tokens)
 
 
@@ -274,7 +277,7 @@ def _rms(array: Array) -> Array:
 
 
 def _in_range(array: Array) -> Array:
-    if not np.isfinite(array).all():
+    if not (np.abs(array) <= LARGEST).all():
         raise ValueError("x0 is too large, or depth: a network left the float range")
     return array
 
@@ -298,11 +301,14 @@ def _require_fit(x: npt.ArrayLike, weights: Weights, layer: AttentionLayer) -> A
     if not isinstance(weights, Weights):
         raise ValueError(f"weights must be Weights, got {type(weights).__name__}")
     shape = len(tokens), layer.heads, layer.width
-    for name, last in (("query", layer.key_width), ("key", layer.key_width),
-                       ("value", layer.width)):  # fmt: skip
-        found = np.shape(getattr(weights, name))
-        if found != (*shape, last):
+    widths = {"query": layer.key_width, "key": layer.key_width, "value": layer.width}
+    for name, last in widths.items():
+        part = np.asarray(getattr(weights, name))
+        if part.shape != (*shape, last):
             raise ValueError(
-                f"weights must have a {name} of shape {(*shape, last)}, got {found}"
+                f"weights must have a {name} of shape {(*shape, last)},"
+                f" got {part.shape}"
             )
+        if not np.isfinite(part).all():
+            raise ValueError(f"weights must be finite, its {name} is not")
     return tokens

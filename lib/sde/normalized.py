@@ -5,9 +5,9 @@ of two tokens beside it. By Itô's formula for :math:`V_{12}/\sqrt{V_{11}V_{22}}
 drift of :class:`lib.sde.CovarianceSDE`, a multiple of V for two tokens, has no part in
 it, and :math:`z = \operatorname{artanh}\rho` solves
 
-.. math:: dz = \Big[\tfrac q2\rho + \tfrac g8(1 - \rho)^2(2 + \rho)\Big] dt
-          + \sqrt{q + \tfrac g4(1 - \rho)^2}\;dB, \qquad
-          q = \gamma^2(2 - \gamma^2), \quad g = \frac{\gamma^4}{H\tau_0^2} .
+.. math:: dz = \tfrac12\big[q\rho + h(1 - \rho)^2(2 + \rho)\big] dt
+          + \sqrt{q + h(1 - \rho)^2}\;dB, \qquad
+          q = \gamma^2(2 - \gamma^2), \quad h = \frac{\gamma^4}{4H\tau_0^2} .
 
 The coefficients are bounded: equal and opposite tokens, z = ±∞, are not reached in
 finite time.
@@ -20,7 +20,6 @@ import numpy.typing as npt
 from scipy.special import roots_jacobi
 
 from lib.core.checks import (
-    LARGEST,
     Array,
     as_float,
     require_count,
@@ -29,6 +28,7 @@ from lib.core.checks import (
     require_within,
 )
 from lib.core.trajectory import Trajectory, iterate, step_length
+from lib.sde.two_tokens import coefficients
 
 _NODES = 32  # the nearest singularity is one interval away: an error of 6^−64
 
@@ -42,15 +42,15 @@ def antipodal_probability(
 ) -> Array:
     r"""Probability that two normalized tokens end opposite to each other, ρ → −1.
 
-    With q and g of :func:`simulate_cosine`, :math:`\kappa = g/4q` and
-    :math:`\alpha = g/(g + q)`, the scale function has the density in ρ
+    With q and h of :func:`simulate_cosine`, :math:`\kappa = h/q` and
+    :math:`\alpha = 4h/(4h + q)`, the scale function has the density in ρ
 
     .. math:: p(\rho) = (1 - \rho)^{-1/2} (1 + \rho)^{-1/2 - \alpha}
               \big(1 + \kappa(1 - \rho)^2\big)^{\alpha/2}
               \exp\Big(-\tfrac{\alpha}{2\sqrt\kappa}
               \arctan\big(\sqrt\kappa(1 - \rho)\big)\Big) .
 
-    For g < q it is integrable, and the probability is
+    For 4h < q it is integrable, and the probability is
     :math:`\int_{\rho_0}^1 p / \int_{-1}^1 p`, by quadrature to about 1e-13; otherwise
     only its integral to 1 is finite, and the probability is 0. On the other paths
     ρ → 1. For linear layers, :math:`\tau_0 \to \infty`, it is the angle of the tokens
@@ -105,9 +105,9 @@ def simulate_cosine(
 
     What is simulated, and returned, is :math:`z = \operatorname{artanh}\rho`,
 
-    .. math:: dz = \Big[\tfrac q2\rho + \tfrac g8(1 - \rho)^2(2 + \rho)\Big] dt
-              + \sqrt{q + \tfrac g4(1 - \rho)^2}\;dB, \qquad
-              q = \gamma^2(2 - \gamma^2), \quad g = \frac{\gamma^4}{H\tau_0^2},
+    .. math:: dz = \tfrac12\big[q\rho + h(1 - \rho)^2(2 + \rho)\big] dt
+              + \sqrt{q + h(1 - \rho)^2}\;dB, \qquad
+              q = \gamma^2(2 - \gamma^2), \quad h = \frac{\gamma^4}{4H\tau_0^2},
 
     whose coefficients are bounded, by the explicit scheme of weak order 2 of Kloeden
     and Platen, which takes no derivatives: no cosine leaves [−1, 1], and cosines that
@@ -124,7 +124,7 @@ def simulate_cosine(
     horizon : float
         Last time, in layers over width.
     steps : int
-        Number of equal steps to the horizon, at least (q + g) · horizon: the variance
+        Number of equal steps to the horizon, at least (q + 4h) · horizon: the variance
         of z in a step is then at most 1.
     paths : int
         Number of independent paths.
@@ -151,16 +151,13 @@ def simulate_cosine(
     """
     inside = np.nextafter(1.0, 0.0)
     start = float(np.arctanh(require_within("cosine0", cosine0, -inside, inside)))
-    square = require_within("branch", branch, 0, 1) ** 2
-    tau = require_within("tau0", tau0, 1e-50, LARGEST)
-    for name, value in (("heads", heads), ("paths", paths)):
-        require_count(name, value)
+    _, linear, noise = coefficients(branch, tau0, heads)
+    require_count("paths", paths)
     require_generator("rng", rng)
-    step = step_length(horizon, steps, save_every)
-    linear, noise = square * (2 - square), (square / tau) ** 2 / heads
-    if (linear + noise) * step > 1:
+    step, most = step_length(horizon, steps, save_every), linear + 4 * noise
+    if most * step > 1:
         raise ValueError(
-            f"steps must be at least {np.ceil((linear + noise) * horizon):.17g} to the"
+            f"steps must be at least {np.ceil(most * horizon):.17g} to the"
             f" horizon {horizon:g}, for a variance of artanh ρ of at most 1 in a step,"
             f" got {steps}"
         )
@@ -175,8 +172,8 @@ def _coefficients(z: Array, linear: float, noise: float) -> tuple[Array, Array]:
     """Drift and standard deviation of z per unit of time."""
     cosine = np.tanh(z)
     square = noise * (1 - cosine) ** 2
-    drift = linear / 2 * cosine + square * (2 + cosine) / 8
-    return np.asarray(drift), np.sqrt(linear + square / 4)
+    drift = (linear * cosine + square * (2 + cosine)) / 2
+    return np.asarray(drift), np.sqrt(linear + square)
 
 
 def _advanced(

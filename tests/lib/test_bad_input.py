@@ -28,6 +28,7 @@ from lib import attention
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure, Choice, Slider
+from lib.gram import gradients
 from lib.gram.layers import PlainLayer, RMSNorm, ShapedLayer
 from lib.heat import GaussianMixture, SpacingWarning
 from lib.hierarchical import AttentionLimit, FiniteAttention, ScaleMixture
@@ -43,6 +44,9 @@ LAYER = ShapedLayer(9, 2, 0.8, 0.6, 1.0)
 SHAPED = dict(
     width=9, key_width=2, skip=0.8, branch=0.6, tau0=1.0, heads=3, pre_norm=True
 )
+STACK = np.linspace(-1.0, 2.0, 54).reshape(2, 3, 9)
+WEIGHTS = gradients.draw(LAYER, paths=2, rng=RNG)
+SAMPLE = np.linspace(-1.0, 1.0, 80).reshape(40, 2)
 GRAM = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 1.5]])
 LIMITS = {
     "linear": LinearSDE(0.6), "attention": CovarianceSDE(0.6, 0.8),
@@ -121,6 +125,14 @@ CALLS = {
     "gram.collapse.log_residual": dict(
         gram0=np.eye(3), layer=PlainLayer(9, 2, 0.0, 1.0), depth=2, paths=2, rng=RNG
     ),
+    "gram.gradients.draw": dict(layer=LAYER, paths=2, rng=RNG),
+    "gram.gradients.forward": dict(x=STACK, weights=WEIGHTS, layer=LAYER),
+    "gram.gradients.backward": dict(
+        x=STACK, weights=WEIGHTS, layer=LAYER, cotangent=STACK[:, ::-1] - 1.0
+    ),
+    "gram.gradients.sizes": dict(x0=STACK[0], layer=LAYER, depth=2, paths=2, rng=RNG),
+    "gram.gradients.Weights": "draw",
+    "gram.gradients.Sizes": "sizes",
     "gram.layers.LinearLayer": dict(width=9, skip=0.8, branch=0.6, pre_norm=True),
     "gram.layers.ShapedLayer": SHAPED,
     "gram.layers.PlainLayer": SHAPED | {"value_width": 4},
@@ -153,6 +165,13 @@ CALLS = {
     "sde.distance_law": dict(
         distance0=1.5, branch=0.6, tau0=0.8, horizon=0.5, heads=2, spacing=0.1
     ),
+    "sde.antipodal_probability": dict(
+        cosine0=np.linspace(-0.9, 0.9, 5), branch=1 / SIZES, tau0=SIZES, heads=2
+    ),
+    "sde.simulate_cosine": dict(
+        cosine0=0.25, branch=0.6, tau0=0.8, horizon=0.5, steps=8, paths=2, rng=RNG,
+        heads=2, save_every=3,
+    ),
     "sde.explosion_probability": dict(
         distance0=SIZES, branch=1 / SIZES, tau0=SIZES, heads=2
     ),
@@ -170,6 +189,8 @@ CALLS = {
         cov=PAIR, heads=2, score_scale=1.5, bound=9.0, tied=False
     ),
     "netsor.architectures.Architecture": "mlp",
+    "samples.energy_distance": dict(one=SAMPLE, other=SAMPLE[::-1] ** 2),
+    "samples.Gap": "energy_distance",
     "sweep.sweep": dict(
         task=partial(attention.random_scores, key_width=3), values=[*SQUARES], rng=RNG,
         n_jobs=1,
@@ -438,6 +459,10 @@ gram.bartlett paths=nan degrees=none,nan,zero,empty rng=none
 gram.layers.ShapedLayer width=nan key_width=nan skip=nan branch=nan tau0=nan heads=nan
   pre_norm=none
 gram.collapse.log_residual gram0=nan,zero
+gram.gradients.draw layer=none paths=nan rng=none
+gram.gradients.forward x=nan,short weights=none
+gram.gradients.backward cotangent=nan,short
+gram.gradients.sizes x0=nan,short depth=nan paths=nan rng=none
 gram.layers.PlainLayer tau0=nan value_width=nan
 gram.layers.MultiHeadLayer width=endless tau0=nan output_matrix=none
 gram.layers.ReluLayer width=nan slopes=inner-nan
@@ -456,6 +481,9 @@ sde.simulate:relu horizon=number
 sde.simulate_distance distance0=nan,endless branch=nan tau0=nan horizon=nan,huge
   steps=nan rng=none heads=nan level=nan
 sde.distance_law distance0=nan branch=nan tau0=nan horizon=nan heads=nan spacing=nan
+sde.antipodal_probability cosine0=nan,short branch=number tau0=negative heads=nan
+sde.simulate_cosine cosine0=nan branch=nan tau0=nan horizon=nan,huge steps=nan
+  paths=nan rng=none heads=nan save_every=nan
 sde.explosion_probability distance0=nan,short branch=number heads=nan
 sde.hitting_probability heads=nan
 netsor.architectures.mlp cov=nan depth=nan
@@ -557,6 +585,7 @@ figures.explore draw=none,to-none x=none,vector,inner-nan start=number,inner-nan
 figures.live script=none draw=none,to-none state=inner-nan controls=inner-none
   kernels=inner-none seed=nan
 figures.Slider label=none low=none,nan,zero high=nan start=nan log=none zero=none
+samples.energy_distance one=nan,short other=nan
 figures.Choice label=none options=none start=nan
 exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan
 exhibits.weights pictures=number,nan,huge logits=number,nan names=empty
