@@ -6,6 +6,7 @@ from scipy.integrate import quad, solve_ivp
 
 from lib.gram import ShapedLayer, layers, simulate
 from lib.sde import CovarianceSDE, antipodal_probability, simulate_cosine
+from lib.sde.normalized import _advanced
 
 
 def rng(key=0):
@@ -57,7 +58,7 @@ def test_the_equation_is_that_of_the_whole_matrix(cosine, branch, tau0, heads):
 
 @pytest.mark.parametrize(("branch", "tau0", "heads"), PARAMETERS)
 def test_one_step_has_the_moments_of_the_equation(branch, tau0, heads):
-    step, paths = 1e-2, 400_000
+    step, paths = 1e-2, 100_000
     drift, variance = coefficients(-0.5, branch, tau0, heads)
     run = simulate_cosine(
         -0.5, branch, tau0, step, 1, paths=paths, rng=rng(1), heads=heads
@@ -71,19 +72,32 @@ def test_one_step_has_the_moments_of_the_equation(branch, tau0, heads):
     assert moves.var() == pytest.approx(variance * step, rel=0.02 + step * variance)
 
 
-def test_steps_converge_with_order_two():
-    """The mean of a bounded function, for steps of T/8, T/16, ... with common noise."""
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_a_step_is_right_up_to_the_cube_of_its_length(power):
+    """E zᵖ after a step, by quadrature, less z + hLz + h²L²z/2: weak order 2."""
+    x, w = np.polynomial.hermite_e.hermegauss(40)
+    branch, tau0, start, eps = 0.9, 0.5, -0.3, 2e-3
+    q, h = branch**2 * (2 - branch**2), branch**4 / (4 * tau0**2)
 
-    def mean(steps):
-        run = simulate_cosine(
-            0.2, 0.9, 0.9, 2.0, steps, paths=400_000, rng=rng(2), save_every=steps
-        )
-        cosine = np.tanh(run.states[-1])
-        return cosine.mean(), cosine.std() / np.sqrt(cosine.size)
+    def generate(f):  # Lf, derivatives by differences of fourth order
+        def image(z):
+            drift, variance = coefficients(np.tanh(z), branch, tau0)
+            near, far = (np.array([f(z - k * eps), f(z + k * eps)]) for k in (1, 2))
+            slope = (8 * np.diff(near) - np.diff(far))[0] / (12 * eps)
+            bend = (16 * near.sum() - far.sum() - 30 * f(z)) / (12 * eps**2)
+            return drift * slope + variance * bend / 2
 
-    (coarse, noise), (middle, _), (fine, _) = mean(4), mean(8), mean(64)
-    assert abs(middle - fine) < abs(coarse - fine) / 2 + 3 * noise
-    assert abs(middle - fine) < 5e-3
+        return image
+
+    first = generate(lambda z: z**power)
+    second = generate(first)
+
+    def error(step):
+        after = _advanced(np.full(40, start), step, q, h, x)
+        taylor = start**power + step * first(start) + step**2 / 2 * second(start)
+        return w @ after**power / w.sum() - taylor
+
+    assert error(0.02) / error(0.01) == pytest.approx(8, rel=0.25)
 
 
 def scale_share(cosine, branch, tau0, heads=1):
