@@ -53,9 +53,9 @@ def root_mean_square(x: Array) -> tuple[Array, Back]:
 
 
 def leaky(x: Array, slopes: tuple[float, float]) -> tuple[Array, Back]:
-    r""":math:`\sqrt c\,(s_+ \max(x, 0) + s_- \min(x, 0))`, :math:`c = 2/(s_+^2 + s_-^2)`.
+    r""":math:`\sqrt c\,(s_+ \max(x, 0) + s_- \min(x, 0))`, back to x.
 
-    So a standard normal number keeps its mean square. Back to x.
+    With :math:`c = 2/(s_+^2 + s_-^2)` a standard normal number keeps its mean square.
     """
     up, down = slopes
     kept = (2 / (up * up + down * down)) ** 0.5

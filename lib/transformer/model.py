@@ -79,7 +79,7 @@ class Transformer(Classifier):
     @property
     def width(self) -> int:
         """Coordinates of a token."""
-        return self.params["embed"].shape[1]
+        return int(self.params["embed"].shape[1])
 
     @overload
     def forward(self, x: npt.ArrayLike, *, trace: Literal[False] = ...) -> Array: ...

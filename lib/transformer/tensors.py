@@ -74,10 +74,10 @@ def _safetensor(path: Path, name: str) -> npt.NDArray[Any]:
         if not isinstance(header, dict):
             raise _Foreign("its header is no table of tensors")
         header.pop("__metadata__", None)
-        entry = header.get(name) or (next(iter(header.values()), None))
         if name not in header and len(header) != 1:
             listed = ", ".join(sorted(header)) or "none"
-            raise _Foreign(f"it has no tensor {name!r} but {listed}")
+            raise _Foreign(f"it has no tensor {name!r}; its tensors: {listed}")
+        entry = header[name] if name in header else next(iter(header.values()))
         kind, shape, start, end = _entry(entry)
         count = int(np.prod(shape, dtype=object))
         if end - start != count * np.dtype(kind).itemsize:

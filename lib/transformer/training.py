@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ class DivergenceWarning(UserWarning):
 class TrainingInterrupted(KeyboardInterrupt):
     """Training was interrupted; ``.training`` is what it had come to."""
 
-    def __init__(self, training: Training[Classifier]):
+    def __init__(self, training: Training[Any]):
         done = len(training.losses)
         super().__init__(
             f"interrupted after {done} steps; .training.resume(x, labels, steps=...)"
