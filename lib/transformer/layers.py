@@ -43,6 +43,8 @@ def product(x: Array, weights: Array) -> tuple[Array, Back]:
 def root_mean_square(x: Array) -> tuple[Array, Back]:
     """RMSNorm: each token over its root mean square; back to x."""
     size = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON)
+    # A mean square beyond the float range must not make a token 0 in silence.
+    size = np.where(np.isinf(size), np.nan, size)
     y = x / size
 
     def back(grad: Array) -> Array:
