@@ -45,6 +45,8 @@ def root_mean_square(x: Array) -> tuple[Array, Back]:
     size = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON)
     # A mean square beyond the float range must not make a token 0 in silence.
     size = np.where(np.isinf(size), np.nan, size)
+    # A mean square beyond the float range must not make a token 0 in silence.
+    size = np.where(np.isinf(size), np.nan, size)
     y = x / size
 
     def back(grad: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, overload
 
 import numpy as np
@@ -68,7 +68,7 @@ class Transformer(Classifier):
         Everything else.
     """
 
-    params: dict[str, Array]
+    params: dict[str, Array] = field(repr=False)
     plan: Plan
 
     @property

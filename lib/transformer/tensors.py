@@ -57,7 +57,7 @@ def _npy(path: Path) -> npt.NDArray[Any]:
             raise _Foreign(f"it is damaged or cut short ({error})") from error
         if file.read(1):
             raise _Foreign("something follows the array")
-    return array
+    return np.ascontiguousarray(array)  # sums in one order, hence the same digits
 
 
 def _safetensor(path: Path, name: str) -> npt.NDArray[Any]:
@@ -99,7 +99,7 @@ def _entry(entry: Any) -> tuple[str, tuple[int, ...], int, int]:
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise _Foreign("its header does not describe a tensor") from error
-    if kind not in _TYPES:
+    if not isinstance(kind, str) or kind not in _TYPES:
         raise _Foreign(f"its numbers are of type {kind!r}")
     whole = [type(each) is int and each >= 0 for each in (*shape, start, end)]
     if not all(whole) or start > end:
