@@ -30,19 +30,19 @@ def product(x: Array, weights: Array) -> tuple[Array, Back]:
     r""":math:`x W/\sqrt p` of rows with p entries; back to x and W."""
     size, columns = weights.shape
     scale = 1 / size**0.5
-    rows = x.reshape(-1, size)
-    value = (rows @ weights * scale).reshape(*x.shape[:-1], columns)
+    rows, scaled = x.reshape(-1, size), weights * scale
+    value = (rows @ scaled).reshape(*x.shape[:-1], columns)
 
     def back(grad: Array) -> tuple[Array, Array]:
-        g = grad.reshape(-1, columns) * scale
-        return (g @ weights.T).reshape(x.shape), rows.T @ g
+        g = grad.reshape(-1, columns)
+        return (g @ scaled.T).reshape(x.shape), rows.T @ g * scale
 
     return value, back
 
 
 def root_mean_square(x: Array) -> tuple[Array, Back]:
     """RMSNorm: each token over its root mean square; back to x."""
-    size = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON)
+    size = np.sqrt(np.vecdot(x, x)[..., None] / x.shape[-1] + EPSILON)
     # A mean square beyond the float range must not make a token 0 in silence.
     size = np.where(np.isinf(size), np.nan, size)
     # A mean square beyond the float range must not make a token 0 in silence.
@@ -50,7 +50,7 @@ def root_mean_square(x: Array) -> tuple[Array, Back]:
     y = x / size
 
     def back(grad: Array) -> Array:
-        along = np.mean(grad * y, axis=-1, keepdims=True)
+        along = np.vecdot(grad, y)[..., None] / x.shape[-1]
         return np.asarray((grad - along * y) / size)
 
     return y, back
@@ -91,26 +91,17 @@ def doubly_stochastic(scores: Array, iterations: int) -> tuple[Array, Back]:
     a singular system of 2m unknowns for each head and image, and its solution is not
     the derivative of a value that stopped short of the limit.
     """
-    logs, kept = scores, []
-    for number in range(iterations):
-        axis = -1 - number % 2
-        # Logarithms: sums of e^Y would leave the float range.
-        logs = logs - logs.max(axis=axis, keepdims=True)
-        weights = np.exp(logs)
-        sums = weights.sum(axis=axis, keepdims=True)
-        logs = logs - np.log(sums)
-        weights /= sums
-        kept.append((weights, axis))
+    axes = [-1 - number % 2 for number in range(iterations)]
+    kept = _normalizations(scores, axes) or _by_logarithms(scores, axes)
 
     def back(grad: Array) -> Array:
-        # Of logs, but for the last step, which made weights.
-        (last, axis), *earlier = reversed(kept)
-        g = _through_sum(last, grad, axis)
-        for step, along in earlier:
-            g = g - step * g.sum(axis=along, keepdims=True)
+        # From the last weights to their logarithm, and then from one to another.
+        g = _through_sum(kept[-1], grad, axes[-1])
+        for weights, axis in zip(kept[-2::-1], axes[-2::-1], strict=True):
+            g = g - weights * g.sum(axis=axis, keepdims=True)
         return g
 
-    return weights, back
+    return kept[-1], back
 
 
 def attention(
@@ -130,8 +121,9 @@ def attention(
     heads, and the way back to z and the four matrices.
     """
     *inputs, output = matrices
-    parts = [product(z, w) for w in inputs]
-    query, key, value = (_to_heads(part, heads) for part, _ in parts)
+    # One product for the three.
+    joint, from_joint = product(z, np.concatenate(inputs, axis=1))
+    query, key, value = (_to_heads(part, heads) for part in np.split(joint, 3, axis=-1))
     scores = query @ key.swapaxes(-1, -2) / temperature  # (b, h, m, m)
     weights, from_weights = normalize(scores)
     mixed = _from_heads(weights @ value)  # (b, m, n)
@@ -146,12 +138,9 @@ def attention(
             to_scores.swapaxes(-1, -2) @ query,
             weights.swapaxes(-1, -2) @ g,
         )
-        to_z, to_inputs = np.zeros_like(z), []
-        for (_, from_part), way in zip(parts, ways, strict=True):
-            part_of_z, to_matrix = from_part(_from_heads(way))
-            to_z = to_z + part_of_z
-            to_inputs.append(to_matrix)
-        return to_z, [*to_inputs, to_output]
+        together = np.concatenate([_from_heads(way) for way in ways], axis=-1)
+        to_z, to_inputs = from_joint(together)
+        return to_z, [*np.split(to_inputs, 3, axis=1), to_output]
 
     return result, {"scores": scores, "weights": weights}, back
 
@@ -188,6 +177,33 @@ def _through_sum(weights: Array, grad: Array, axis: int) -> Array:
     """Gradient before weights = e^Y / sums of e^Y along an axis."""
     inner = np.sum(grad * weights, axis=axis, keepdims=True)
     return np.asarray(weights * (grad - inner))
+
+
+def _normalizations(scores: Array, axes: list[int]) -> list[Array] | None:
+    """The weights after each sum along an axis became 1; None where one was lost.
+
+    What rounds to 0 is no loss as long as the sums that it is part of are far larger.
+    """
+    weights, kept = np.exp(scores - scores.max(axis=-1, keepdims=True)), []
+    for axis in axes:
+        sums = weights.sum(axis=axis, keepdims=True)
+        if sums.min() < 1e-100:
+            return None
+        weights = weights / sums
+        kept.append(weights)
+    return kept
+
+
+def _by_logarithms(scores: Array, axes: list[int]) -> list[Array]:
+    """The same for all scores, at several times the cost."""
+    logs, kept = scores, []
+    for axis in axes:
+        logs = logs - logs.max(axis=axis, keepdims=True)
+        weights = np.exp(logs)
+        sums = weights.sum(axis=axis, keepdims=True)
+        logs = logs - np.log(sums)
+        kept.append(weights / sums)
+    return kept
 
 
 def _to_heads(x: Array, heads: int) -> Array:

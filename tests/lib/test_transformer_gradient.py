@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from lib.sinkhorn import sinkhorn_attention
 from lib.transformer import init, perceptron
 from lib.transformer.layers import EPSILON, doubly_stochastic, root_mean_square
 
 X = np.random.default_rng(1).standard_normal((2, 3, 2))
 LABELS = [2, 0]
+RNG = np.random.default_rng(5)
 SMALL = dict(width=4, tokens=3, features=2, classes=3)
 
 
@@ -94,6 +96,27 @@ def test_the_way_back_is_of_the_normalizations_that_were_made():
     # In the limit no function of rows plus one of columns changes the value.
     for axis in (0, 1):
         np.testing.assert_allclose(ways[1].sum(axis=axis), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 200.0, 1000.0])
+@pytest.mark.parametrize("iterations", [1, 2, 3, 8, 9])
+def test_scores_of_any_size_are_normalized(scale, iterations):
+    """With large ones a column loses all its weight before it is normalized."""
+    scores = scale * np.random.default_rng(8).standard_normal((3, 2, 5, 5))
+    scores[..., 0] -= 5 * scale
+    weights, back = doubly_stochastic(scores, iterations)
+    np.testing.assert_allclose(
+        weights, sinkhorn_attention(scores, iterations), rtol=1e-10, atol=1e-300
+    )
+    h, direction, grad = 1e-6, *RNG.standard_normal((2, *scores.shape))
+    sides = [
+        (doubly_stochastic(scores + step * direction, iterations)[0] * grad).sum()
+        for step in (h, -h)
+    ]
+    slope = (back(grad) * direction).sum()
+    np.testing.assert_allclose(
+        (sides[0] - sides[1]) / (2 * h), slope, rtol=0, atol=1e-7
+    )
 
 
 def test_a_token_that_is_zero_has_a_gradient():
