@@ -141,7 +141,7 @@ def growing(images: int) -> Call:
     """The gradient for a number of images, the same ones again and again."""
     model, places = network_of("softmax", "pre"), np.arange(images) % len(IMAGES)
     x, labels = IMAGES[places], LABELS[places]
-    return lambda: model.loss_and_gradient(x, labels)
+    return lambda: flat(*model.loss_and_gradient(x, labels))
 
 
 ROWS: list[Row | Growth] = [
