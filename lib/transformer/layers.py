@@ -45,8 +45,6 @@ def root_mean_square(x: Array) -> tuple[Array, Back]:
     size = np.sqrt(np.vecdot(x, x)[..., None] / x.shape[-1] + EPSILON)
     # A mean square beyond the float range must not make a token 0 in silence.
     size = np.where(np.isinf(size), np.nan, size)
-    # A mean square beyond the float range must not make a token 0 in silence.
-    size = np.where(np.isinf(size), np.nan, size)
     y = x / size
 
     def back(grad: Array) -> Array:
