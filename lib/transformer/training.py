@@ -49,6 +49,7 @@ class Options:
     """What a training goes on with, beside its state."""
 
     seed: int
+    images: int
     batch: int
     learning_rate: float
     save_at: tuple[int, ...]
@@ -142,9 +143,9 @@ class Training(Generic[Model]):
         if self.stopped:
             raise ValueError(f"self cannot go on: {self.stopped}")
         images, right = _require_data(self.model, x, labels)
-        if not self.options.batch <= len(images):
+        if len(images) != self.options.images:
             raise ValueError(
-                f"x must have at least the {self.options.batch} images of a batch, got"
+                f"x must have the {self.options.images} images of before, got"
                 f" {len(images)}"
             )
         return _run(self, images, right, require_count("steps", steps), progress)
@@ -223,6 +224,7 @@ def train(
     require_count("steps", steps)
     options = Options(
         seed=int(require_generator("rng", rng).integers(2**63)),
+        images=len(images),
         batch=min(require_count("batch", batch), len(images)),
         learning_rate=require_positive("learning_rate", learning_rate),
         save_at=_require_steps(save_at),
@@ -251,7 +253,7 @@ def _run(
 
     try:
         for number in _shown(numbers, progress):
-            rows, good = _batch(number - 1, len(x), options), before
+            rows, good = _batch(number - 1, options), before
             try:
                 loss, gradient = state.model.loss_and_gradient(x[rows], labels[rows])
                 if not loss <= limit:
@@ -275,14 +277,14 @@ def _run(
     return result(state)
 
 
-def _batch(step: int, images: int, options: Options) -> npt.NDArray[np.int64]:
+def _batch(step: int, options: Options) -> npt.NDArray[np.int64]:
     """Images of a step, counted from 0: a part of the random order of its epoch.
 
     It depends on the seed and the number of the step alone, so that a training goes on
     wherever it was left.
     """
-    epoch, place = divmod(step, images // options.batch)
-    order = np.random.default_rng([options.seed, epoch]).permutation(images)
+    epoch, place = divmod(step, options.images // options.batch)
+    order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
     return order[place * options.batch : (place + 1) * options.batch]
 
 
