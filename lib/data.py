@@ -8,7 +8,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from lib.core.checks import Array, require_count
+from lib.core.checks import (
+    Array,
+    as_float,
+    require_choice,
+    require_count,
+    require_finite,
+    require_generator,
+    require_within,
+)
 
 #: Environment variable naming a folder that already holds the file.
 OFFLINE_FOLDER = "ATTENTION_LIMIT_DATA"
@@ -100,6 +108,73 @@ def image_tokens(per_class: int = 1) -> tuple[Array, npt.NDArray[np.int64]]:
     tokens = first.reshape(-1, _SIDE**2) - images.mean(axis=0)  # (10 per_class, 784)
     norms = np.linalg.norm(tokens, axis=1, keepdims=True)
     return _SIDE * tokens / norms, labels.reshape(_CLASSES, -1)[:, :per_class].ravel()
+
+
+def image_patches(patches: int = 16) -> tuple[Array, npt.NDArray[np.int64]]:
+    """The images, cut into square patches: one token for each.
+
+    Parameters
+    ----------
+    patches : {1, 4, 16, 49, 196, 784}
+        Patches of an image, with 784, 196, 49, 16, 4 or 1 pixels.
+
+    Returns
+    -------
+    images : ndarray, shape (900, patches, 784 / patches)
+        Grey levels in [0, 1]. Patches and the pixels in them go row by row.
+    labels : ndarray of int, shape (900,)
+        Classes 0–9 in increasing order.
+
+    Raises
+    ------
+    ValueError
+        For a number of patches that cannot be cut.
+    DataUnavailable
+        As :func:`fashion_mnist`.
+    """
+    sides = {side**2: side for side in range(1, _SIDE + 1) if not _SIDE % side}
+    across = sides[require_choice("patches", patches, sides)]
+    images, labels = fashion_mnist()
+    cut = images.reshape(-1, across, _SIDE // across, across, _SIDE // across)
+    return cut.swapaxes(2, 3).reshape(len(images), across**2, -1), labels
+
+
+def held_out(
+    labels: npt.ArrayLike, share: float = 1 / 3, *, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Divide examples at random into those to train on and those held out.
+
+    Of each class the same share is held out, rounded to whole examples.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        The class of each example.
+    share : float
+        Share that is held out, from 0 to 1.
+    rng : numpy.random.Generator
+        Source of the division.
+
+    Returns
+    -------
+    training, test : ndarray of int
+        Places of the examples in ``labels``, each in increasing order.
+
+    Raises
+    ------
+    ValueError
+        For labels that are not a vector of integers, or a share out of range.
+    """
+    classes = require_finite("labels", as_float("labels", labels))
+    if classes.ndim != 1 or not classes.size or (classes % 1).any():
+        raise ValueError(f"labels must be a vector of integers, got {labels!r}")
+    kept_out = require_within("share", share, 0, 1)
+    require_generator("rng", rng)
+    test = np.zeros(len(classes), bool)
+    for each in np.unique(classes):
+        places = rng.permutation(np.flatnonzero(classes == each))
+        test[places[: round(kept_out * len(places))]] = True
+    return np.flatnonzero(~test), np.flatnonzero(test)
 
 
 def _sprite() -> Path:

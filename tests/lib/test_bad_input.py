@@ -24,7 +24,7 @@ import waits
 from matplotlib.figure import Figure
 
 import lib
-from lib import attention
+from lib import attention, transformer
 from lib.claims import ClaimFailed
 from lib.data import DataUnavailable
 from lib.figures import BookFigure, Choice, Slider
@@ -73,6 +73,17 @@ AXES = {"xlabel": "n", "ylabel": "error"}
 UNITS = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
 COSINES, THETA = UNITS @ UNITS.T, np.array([0.1, 0.5, 2.0, 4.5])
 DENSITY = 1 + np.array([0.5, 0.25, -0.25, -0.5, -0.5, -0.25, 0.25, 0.5])
+LEARNER = np.random.default_rng(4)
+IMAGES, LABELS = LEARNER.standard_normal((3, 4, 2)), np.array([0, 1, 0])
+SQUARE_SCORES = LEARNER.standard_normal((2, 1, 4, 4))
+NETWORK = dict(
+    depth=1, width=6, heads=2, tokens=4, features=2, classes=2, attention="sinkhorn",
+    norm="none", skip=0.8, branch=0.6, temperature=1.5, slopes=(1.0, 0.25),
+    iterations=3, rng=LEARNER,
+)  # fmt: skip
+MODEL = transformer.init(**NETWORK)
+FLAT = transformer.perceptron(features=4, hidden=3, classes=2, rng=LEARNER)
+TRAINED = transformer.train(MODEL, IMAGES, LABELS, steps=1, batch=2, rng=LEARNER)
 HEADS = {"query": SQUARES[:, :2], "key": SQUARES[:, 1:], "value": SQUARES}
 
 
@@ -105,6 +116,8 @@ CALLS = {
     "claims.Verdict": "verify",
     "claims.Order": "convergence_order",
     "data.image_tokens": dict(per_class=2),
+    "data.image_patches": dict(patches=49),
+    "data.held_out": dict(labels=np.repeat([0, 1, 2], 4), share=0.25, rng=RNG),
     "gram.simulate": dict(
         gram0=np.eye(3), layer=LAYER, depth=2, paths=2, rng=RNG, save_every=2,
         factors=True,
@@ -358,6 +371,38 @@ CALLS = {
     "sinkhorn.SelfTransport.barycentric": dict(
         self=self_transport(TOKENS, 0.5), values=TOKENS
     ),
+    "transformer.init": NETWORK,
+    "transformer.init:shaped": {
+        **NETWORK, "attention": "shaped", "temperature": 2.5, "slopes": (1.5, 0.5)
+    },
+    "transformer.Transformer": "init",
+    "transformer.Transformer.forward": dict(self=MODEL, x=IMAGES, trace=True),
+    "transformer.Transformer.loss_and_gradient": dict(
+        self=MODEL, x=IMAGES, labels=LABELS
+    ),
+    "transformer.Transformer.replace": dict(self=MODEL, params=MODEL.params),
+    "transformer.Transformer.accuracy": dict(self=MODEL, x=IMAGES, labels=LABELS),
+    "transformer.Trace": "forward",
+    "transformer.perceptron": dict(features=4, hidden=3, classes=2, rng=RNG),
+    "transformer.Perceptron": "perceptron",
+    "transformer.Perceptron.forward": dict(self=FLAT, x=ROWS),
+    "transformer.Perceptron.loss_and_gradient": dict(
+        self=FLAT, x=ROWS, labels=LABELS
+    ),
+    "transformer.Perceptron.replace": dict(self=FLAT, params=FLAT.params),
+    "transformer.Perceptron.accuracy": dict(self=FLAT, x=ROWS, labels=LABELS),
+    "transformer.train": dict(
+        model=MODEL, x=IMAGES, labels=LABELS, steps=3, batch=2, learning_rate=0.1,
+        save_at=[1], progress=iter, rng=np.random.default_rng(5),
+    ),
+    "transformer.Training": "train",
+    "transformer.Training.resume": dict(
+        self=TRAINED, x=IMAGES, labels=LABELS, steps=2, progress=iter
+    ),
+    "transformer.inspect": dict(
+        hidden=IMAGES, weights=attention.softmax(SQUARE_SCORES), bins=8, radius=0.5
+    ),
+    "transformer.Inspection": "inspect",
     "heat.GaussianMixture": dict(means=SIZES, variances=SIZES, weights=MASS),
     "heat.GaussianMixture.pdf": dict(self=LAW, x=ROWS),
     "heat.GaussianMixture.cdf": dict(self=LAW, x=ROWS),
@@ -434,7 +479,7 @@ CALLS = {
     "figures.Explorer": "explore",
 }  # fmt: skip
 
-HIDDEN = {"OutputLaw"}
+HIDDEN = {"OutputLaw", "Classifier"}
 
 REFUSED = """
 attention.softmax logits=none,number,nan,all-minus-inf
@@ -450,6 +495,8 @@ claims.convergence_order sizes=none,number,nan,zero,bool
 claims.convergence_order:weighted errors=huge-entry stderr=number,nan
 claims.generator key=nan
 data.image_tokens per_class=nan
+data.image_patches patches=nan
+data.held_out labels=number,nan,empty share=nan,huge rng=none
 gram.simulate gram0=nan,huge,negative,short layer=none depth=nan paths=nan rng=none
   save_every=nan factors=none
 gram.simulate:block gram0=zero
@@ -591,6 +638,19 @@ exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan
 exhibits.weights pictures=number,nan,huge logits=number,nan names=empty
   temperature=nan order=nan query=nan
 sphere.neighbors radius=nan
+transformer.init depth=nan width=nan heads=nan tokens=nan features=nan
+  classes=nan,bool attention=none norm=none skip=nan branch=nan temperature=nan,zero
+  slopes=text,number,inner-nan iterations=nan rng=none
+transformer.Transformer.forward x=none,number,nan,huge,short,empty trace=none
+transformer.Transformer.loss_and_gradient labels=none,number,nan,short,negative
+transformer.Transformer.replace params=none,inner-nan,inner-none
+transformer.perceptron features=nan hidden=nan classes=nan rng=none
+transformer.Perceptron.forward x=deep,largest
+transformer.train model=none steps=nan batch=nan learning_rate=nan
+  save_at=none,inner-nan progress=text,to-none rng=none
+transformer.Training.resume x=short,empty steps=nan
+transformer.inspect hidden=none,number,nan,zero,text
+  weights=number,nan,negative,zero bins=nan radius=nan
 """
 
 
@@ -610,7 +670,7 @@ def public(owner, path):
             continue
         if isinstance(thing, type):
             yield from public(thing, f"{path}.{name}")
-        error = isinstance(thing, type) and issubclass(thing, Exception)
+        error = isinstance(thing, type) and issubclass(thing, BaseException)
         if not error and {*inspect.signature(thing).parameters} - {"self"}:
             yield f"{path}.{name}", thing
 

@@ -39,6 +39,45 @@ def test_tokens_are_normalized_and_ordered(images):
     np.testing.assert_array_equal(whole[90], tokens[2])
 
 
+@pytest.mark.parametrize("patches", [1, 4, 16, 49, 196, 784])
+def test_patches_are_the_squares_of_an_image(images, patches):
+    x, labels = data.image_patches(patches)
+    across = round(patches**0.5)
+    side = 28 // across
+    assert x.shape == (900, patches, side * side)
+    np.testing.assert_array_equal(labels, images[1])
+    for token, place in ((0, 0), (patches - 1, 899), (patches // 3, 500)):
+        row, column = divmod(token, across)
+        square = images[0][place].reshape(28, 28)[
+            row * side : (row + 1) * side, column * side : (column + 1) * side
+        ]
+        np.testing.assert_array_equal(x[place, token], square.ravel())
+
+
+def test_a_third_of_each_class_is_held_out_at_random():
+    labels = np.repeat([3, 0, 7], [90, 30, 61])
+    rows, test = data.held_out(labels, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(np.sort([*rows, *test]), np.arange(181))
+    assert [np.sum(labels[test] == k) for k in (3, 0, 7)] == [30, 10, 20]
+    assert (np.diff(rows) > 0).all() and (np.diff(test) > 0).all()
+    _, same = data.held_out(labels, rng=np.random.default_rng(0))
+    _, other = data.held_out(labels, rng=np.random.default_rng(1))
+    assert (same == test).all() and (other != test).any()
+    assert len(data.held_out(labels, 0, rng=np.random.default_rng(0))[1]) == 0
+
+
+@pytest.mark.parametrize("bad", [9, 0, 16.0])
+def test_numbers_of_patches_are_checked(bad):
+    with pytest.raises(ValueError, match=f"patches must be one of .* got {bad}"):
+        data.image_patches(bad)
+
+
+@pytest.mark.parametrize("bad", [[[0, 1]], [], [0.5, 1]])
+def test_labels_that_cannot_be_divided_are_named(bad):
+    with pytest.raises(ValueError, match="labels must be a vector of integers"):
+        data.held_out(bad, rng=np.random.default_rng(0))
+
+
 def test_missing_file_says_what_to_put_where(tmp_path, monkeypatch):
     monkeypatch.setenv(data.OFFLINE_FOLDER, str(tmp_path))
     with pytest.raises(data.DataUnavailable) as error:
