@@ -1,0 +1,126 @@
+"""Which tests can notice a mutant: those that execute its line, fastest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tools.digests import imports, meaning, sha, versions
+from tools.mutants.sites import Mutant, files
+
+TESTS = Path("tests/lib")
+OWN, PACKAGE, OTHER = "own", "package", "lib"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A test, what it costs, and the lines of ``lib`` that it executes."""
+
+    name: str
+    seconds: float
+    lines: dict[str, frozenset[int]]
+
+    @property
+    def file(self) -> str:
+        return self.name.partition("::")[0]
+
+    def limit(self) -> float:
+        """Seconds of the processor after which it is said to hang."""
+        return 20 + 10 * self.seconds
+
+    def runs(self, file: str, lines: Iterable[int]) -> bool:
+        return not self.lines.get(file, frozenset()).isdisjoint(lines)
+
+
+def test_files(root: Path) -> list[Path]:
+    return sorted((root / TESTS).glob("test_*.py"))
+
+
+def traced_from(test: Path, root: Path) -> str:
+    """Digest of what the lines of a file of tests depend on."""
+    parts = [path.read_bytes() for path in [*files(root), test]]
+    return sha(b"\0".join(parts) + repr(versions(root)).encode())[:16]
+
+
+def library(root: Path) -> str:
+    """Digest of what ``lib`` computes, with the packages it computes with."""
+    trees = [_meaning(path.read_bytes()) for path in files(root)]
+    return sha(repr([trees, versions(root)]).encode())[:16]
+
+
+@cache
+def _meaning(source: bytes) -> str:
+    import ast
+
+    return sha(repr(meaning(ast.parse(source))).encode())
+
+
+class Traced:
+    """All tests, and the lines that run at import."""
+
+    def __init__(self, paths: Iterable[Path], root: Path):
+        self.tests: list[Candidate] = []
+        self.at_import: dict[str, set[int]] = {}
+        for path in paths:
+            found = json.loads(path.read_text("utf-8"))
+            for file, lines in found["import"].items():
+                self.at_import.setdefault(file, set()).update(lines)
+            self.tests += [_test(*each) for each in found["tests"].items()]
+        self.imports = {
+            path.relative_to(root).as_posix(): [
+                each.relative_to(root).as_posix()
+                for each in imports(path.read_bytes(), root)
+            ]
+            for path in files(root)
+        }
+
+    def noticing(self, mutant: Mutant) -> list[Candidate]:
+        """Tests that execute the line of a mutant, in the order to run them in.
+
+        What runs at import is executed by none alone: for the defaults of a function
+        these are the tests that call it, else those of its module and of the modules
+        that import it.
+        """
+        first, last = mutant.unit.lines
+        lines = range(first, last + 1)
+        if mutant.unit.function is None and mutant.unit.body:
+            first, last = mutant.unit.body
+            found = self._running({mutant.file: range(first, last + 1)})
+        elif mutant.unit.function is None or not self.at_import.get(
+            mutant.file, set()
+        ).isdisjoint(lines):
+            everything = range(10**6)
+            users = [f for f, names in self.imports.items() if mutant.file in names]
+            found = self._running(dict.fromkeys([mutant.file, *users], everything))
+        else:
+            found = self._running({mutant.file: lines})
+        return sorted(found, key=lambda t: (_rank(t.file, mutant.file), t.seconds))
+
+    def _running(self, places: dict[str, range]) -> list[Candidate]:
+        return [
+            test
+            for test in self.tests
+            if any(test.runs(file, lines) for file, lines in places.items())
+        ]
+
+
+def _test(name: str, found: dict[str, Any]) -> Candidate:
+    lines = {file: frozenset(each) for file, each in found["lines"].items()}
+    return Candidate(name, found["seconds"], lines)
+
+
+def whose(test_file: str, file: str) -> str:
+    """Whether a file of tests is that of a file of ``lib``, of its package, another."""
+    parts = Path(file).with_suffix("").parts[1:]
+    stem = Path(test_file).stem
+    if stem == "test_" + "_".join(parts):
+        return OWN
+    return PACKAGE if f"{stem}_".startswith(f"test_{parts[0]}_") else OTHER
+
+
+def _rank(test_file: str, file: str) -> int:
+    return [OWN, PACKAGE, OTHER].index(whose(test_file, file))
