@@ -28,7 +28,7 @@ from tools.mutants.tests import Candidate, Traced, library, test_files, traced_f
 
 FOLDER = Path("_build/mutants")
 COPIED = ("lib", "tests", "tools", "conftest.py", "pyproject.toml")
-PYTEST = ["-m", "pytest", "-q", "-p", "tools.mutants.plugin", "-p", "no:xdist"]
+PYTEST = ["-m", "pytest", "-q", "-p", "tools.mutants.plugin"]
 # How tests notice a mutant.
 FAILS, HANGS, CRASHES, BREAKS = "fails", "hangs", "crashes", "breaks the import"
 
@@ -70,6 +70,7 @@ class Bench:
         environment = os.environ | {
             "PYTHONPATH": str(copy), "PYTHONHASHSEED": "0",
             "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # most of its start
         }  # fmt: skip
         # What is compiled is kept in the copy; each mutant has a time of its own.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)

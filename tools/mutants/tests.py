@@ -32,8 +32,9 @@ class Candidate:
         """Seconds of the processor after which it is said to hang."""
         return 20 + 10 * self.seconds
 
-    def runs(self, file: str, lines: Iterable[int]) -> bool:
-        return not self.lines.get(file, frozenset()).isdisjoint(lines)
+    def runs(self, file: str, first: int, last: int) -> bool:
+        """Whether it executes one of the lines from the first to the last."""
+        return any(first <= line <= last for line in self.lines.get(file, ()))
 
 
 def test_files(root: Path) -> list[Path]:
@@ -85,27 +86,22 @@ class Traced:
         these are the tests that call it, else those of its module and of the modules
         that import it.
         """
-        first, last = mutant.unit.lines
-        lines = range(first, last + 1)
-        if mutant.unit.function is None and mutant.unit.body:
-            first, last = mutant.unit.body
-            found = self._running({mutant.file: range(first, last + 1)})
-        elif mutant.unit.function is None or not self.at_import.get(
-            mutant.file, set()
-        ).isdisjoint(lines):
-            everything = range(10**6)
-            users = [f for f, names in self.imports.items() if mutant.file in names]
-            found = self._running(dict.fromkeys([mutant.file, *users], everything))
-        else:
-            found = self._running({mutant.file: lines})
-        return sorted(found, key=lambda t: (_rank(t.file, mutant.file), t.seconds))
-
-    def _running(self, places: dict[str, range]) -> list[Candidate]:
-        return [
+        unit, file = mutant.unit, mutant.file
+        places = {file: unit.lines}
+        if unit.function is None and unit.body:
+            places = {file: unit.body}
+        elif unit.function is None or self._at_import(file, *unit.lines):
+            users = [name for name, used in self.imports.items() if file in used]
+            places = dict.fromkeys([file, *users], (1, 10**6))
+        found = [
             test
             for test in self.tests
-            if any(test.runs(file, lines) for file, lines in places.items())
+            if any(test.runs(name, *lines) for name, lines in places.items())
         ]
+        return sorted(found, key=lambda t: (_rank(t.file, mutant.file), t.seconds))
+
+    def _at_import(self, file: str, first: int, last: int) -> bool:
+        return any(first <= line <= last for line in self.at_import.get(file, ()))
 
 
 def _test(name: str, found: dict[str, Any]) -> Candidate:
