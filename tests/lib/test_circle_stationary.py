@@ -75,6 +75,18 @@ def test_equation_of_motion_relaxes_to_the_stationary_law(beta, share):
     assert (order > 0.5) == (share < 1)
 
 
+@pytest.mark.parametrize("strength", [1e-3, 1e-4, 1e-5])
+def test_little_noise_leaves_a_normal_law_of_that_variance(strength):
+    """The potential next to its top is −θ²/(2η), to one part in η."""
+    density = noise.stationary_density(1.0, strength)
+    n = density.size
+    angles = (2 * np.pi * np.arange(n) / n + np.pi) % (2 * np.pi) - np.pi
+    assert density.mean() == pytest.approx(1, abs=1e-12)
+    variance = np.mean(density * angles**2)
+    assert variance == pytest.approx(strength, rel=5 * strength)
+    assert np.mean(density * angles**4) == pytest.approx(3 * variance**2, rel=0.02)
+
+
 def test_hysteresis_at_large_beta_and_none_at_small():
     def ends(beta, strength):
         for start in (1e-3, 0.95):

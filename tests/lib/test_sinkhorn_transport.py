@@ -262,6 +262,12 @@ def test_rates_are_those_of_the_spectrum():
     assert (1 - values[0]) / 2 < 0.51 and values[0] > -1e-12
 
 
+def test_an_error_equal_to_tol_is_small_enough():
+    first = alternating_transport(X, 0.5, tol=1e-3)
+    again = alternating_transport(X, 0.5, tol=first.error)
+    assert again.iterations == first.iterations > 0 and again.converged
+
+
 def test_unconverged_results_say_so():
     with pytest.warns(ConvergenceWarning, match="after 3 iterations.*raise max_iter"):
         found = self_transport(X, 0.1, max_iter=3)

@@ -103,6 +103,12 @@ def test_infinite_dimension_is_the_equiangular_curve():
     assert spread.max() < 1e-12
 
 
+def test_entries_may_differ_by_the_tolerance_and_no_more():
+    assert cosines.merged_share([[1, 1e-8], [0, 1]], 0.1) == 0
+    with pytest.raises(ValueError, match="symmetric"):
+        cosines.merged_share([[1, 1.01e-8], [0, 1]], 0.1)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

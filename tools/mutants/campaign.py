@@ -30,7 +30,7 @@ FOLDER = Path("_build/mutants")
 COPIED = ("lib", "tests", "tools", "conftest.py", "pyproject.toml")
 PYTEST = ["-m", "pytest", "-q", "-p", "tools.mutants.plugin"]
 # How tests notice a mutant.
-FAILS, HANGS, CRASHES, BREAKS = "fails", "hangs", "crashes", "breaks the import"
+FAILS, HANGS, CRASHES, BREAKS = "fails", "hangs", "crashes", "stops the collection"
 
 Outcome = dict[str, Any]
 

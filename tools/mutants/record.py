@@ -60,7 +60,7 @@ def summary(rows: list[Outcome]) -> dict[str, int]:
         "by the module's own tests": by[OWN],
         "by its package's": by[PACKAGE],
         "by other tests of lib": by[OTHER],
-        "at import": by[None],
+        "before any test": by[None],
         "hang": sum(each["how"] == "hangs" for each in rows),
         "equivalent": equivalent,
         "alive": len(alive) - equivalent,
