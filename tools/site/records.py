@@ -40,7 +40,7 @@ class Mutants(Page):
     def run(self) -> list[nodes.Node]:
         found = self.read(MUTANTS)
         counts = found["summary"]
-        wrong = counts["mutants"] - counts["equivalent"]
+        noticed, wrong = counts["noticed"], counts["mutants"] - counts["equivalent"]
         own, package, other = (
             counts[f"by {whose}"]
             for whose in (
@@ -51,12 +51,13 @@ class Mutants(Page):
         )
         text = (
             f"On {found['date']}, {counts['mutants']} of the {found['of']:,} mutants"
-            f" were drawn with the seed {found['seed']}. Of {wrong} that compute something"
-            f" else, the tests notice {counts['noticed']},"
-            f" {counts['noticed'] / wrong:.0%}: {own} are noticed by the tests of their"
-            f" own module, {package} by those of its package, {other} by other tests,"
-            f" and {counts['at import']} cannot be imported or tested at all."
-            f" {counts['hang']} of them never end."
+            f" were drawn with the seed {found['seed']}."
+            f" {counts['equivalent']} of them compute the same. The tests notice"
+            f" {noticed} of the other {wrong}, {noticed / wrong:.1%}:"
+            f" {own} are noticed by the tests of their own module, {package} by others"
+            f" of its package, {other} by other tests of lib, and"
+            f" {counts['before any test']} before a test begins. {counts['hang']} of"
+            " them would never end."
         )
         return [nodes.paragraph(text=text), *self.others(found["mutants"])]
 
