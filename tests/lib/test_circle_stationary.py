@@ -26,6 +26,16 @@ def test_ordered_state_is_stationary_and_has_its_order(beta, order):
     assert density.argmax() == 0 and np.isclose(density.mean(), 1, atol=1e-12)
 
 
+@pytest.mark.parametrize("order", [0.01, 0.5, 0.95])
+def test_the_scale_of_given_moments_is_that_of_the_order(order):
+    """In the potential of a wrapped normal law the order grows with the scale."""
+    gibbs = noise._Gibbs(3.0, 40.0)
+    c = 0.7 ** (gibbs.k[1:] ** 2.0)
+    scale, moments = gibbs.scale_for(order, c, 1.0)
+    assert moments[0] == pytest.approx(order, rel=1e-9)
+    assert gibbs.respond(c, scale)[1][0] == pytest.approx(order, rel=1e-8)
+
+
 def test_small_beta_is_the_mean_field_of_rotators():
     """β → 0: the law is von Mises, and r = I₁(x)/I₀(x) with x = 2r/(2η)·…, x = r/η."""
     beta = 1e-6

@@ -1,5 +1,6 @@
 """Same-marginal transport: closed forms, another library, symmetries, iterations."""
 
+import dataclasses
 import subprocess
 import sys
 import warnings
@@ -18,6 +19,7 @@ from lib.sinkhorn import (
     gibbs_kernel,
     self_transport,
 )
+from lib.sinkhorn.transport import warn
 
 RNG = np.random.default_rng(0)
 
@@ -280,6 +282,16 @@ def test_unconverged_results_say_so():
     assert not found.converged and found.iterations < 100 and found.error < 1e-15
     with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
         assert not alternating_transport(X, 0.1, max_iter=2).converged
+
+
+def test_what_rounding_allows_is_an_error_of_1e12():
+    found = dataclasses.replace(self_transport(X, 0.3), converged=False)
+    for error, reason in (
+        (0.9e-12, "below what rounding"),
+        (1.1e-12, "raise max_iter"),
+    ):
+        with pytest.warns(ConvergenceWarning, match=reason):
+            warn(dataclasses.replace(found, error=error))
 
 
 def test_frozen_flows_say_so_and_others_do_not():

@@ -43,9 +43,11 @@ class Bench:
         self.running: set[int] = set()
         self.stopped = False
         self.free: SimpleQueue[Path] = SimpleQueue()
+        for old in (root / FOLDER).glob("copy-*"):
+            shutil.rmtree(old, ignore_errors=True)
+        # A test that outlived a command that was killed writes nowhere in these.
         for number in range(jobs):
-            copy = (root / FOLDER / f"copy-{number + 1}").absolute()
-            shutil.rmtree(copy, ignore_errors=True)
+            copy = (root / FOLDER / f"copy-{os.getpid()}-{number + 1}").absolute()
             copy.mkdir(parents=True)
             for name in COPIED:
                 _copy(root / name, copy / name)
