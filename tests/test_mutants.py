@@ -360,7 +360,7 @@ def test_an_interruption_ends_the_processes_and_keeps_what_was_judged(
 
 
 def test_what_an_outcome_depends_on(judged_book, judged):
-    """A new test is tried on those alive alone; other words change nothing."""
+    """A new test is tried on those alive alone, one that changed on its own as well."""
     book = judged_book
     shapes = book / "lib/shapes.py"
     shapes.write_text(SHAPES.replace("Areas.", "Areas and more.\n\nIn words."))
@@ -373,6 +373,13 @@ def test_what_an_outcome_depends_on(judged_book, judged):
     _, after = called(book)
     alive = {r["key"] for r in before["mutants"] if r["how"] is None}
     assert {*judged} == alive and len(judged) == len(alive)
+    path = book / "tests/lib/test_shapes.py"
+    path.write_text(TESTS.replace("shapes.down(5)", "shapes.down(6)"))
+    down = {r["key"] for r in after["mutants"] if "test_down" in (r["test"] or "")}
+    judged.clear()
+    called(book)
+    still = {r["key"] for r in after["mutants"] if r["how"] is None}
+    assert {*judged} == down | still and down
     by_code = {r["code"]: r["how"] for r in after["mutants"]}
     assert by_code["return a % b"] == "fails"
     judged.clear()

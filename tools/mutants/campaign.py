@@ -1,8 +1,8 @@
 """Run the tests on mutants, in copies of the book, and keep what came out.
 
 The working tree is only read. An outcome is kept as soon as it is there, and counts as
-long as what it depends on is the same: that a test fails, on ``lib`` and on the file of
-that test; that none does, on all tests. A later call goes on with the rest.
+long as what it depends on is the same: that a test fails, on ``lib`` and on that test
+with what its file shares; that none does, on all tests. A later call goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ from typing import Any
 from tools.command import PipelineError, replace
 from tools.digests import sha
 from tools.mutants.sites import Mutant
-from tools.mutants.tests import Candidate, Traced, library, test_files, traced_from
+from tools.mutants.tests import (
+    Candidate,
+    Traced,
+    library,
+    made_of,
+    test_files,
+    traced_from,
+)
 
 FOLDER = Path("_build/mutants")
 COPIED = ("lib", "tests", "tools", "conftest.py", "pyproject.toml")
@@ -186,7 +193,7 @@ def judge(mutant: Mutant, tests: list[Candidate], bench: Bench, number: int) -> 
         asked.write_text(json.dumps({"tests": limits, "said": str(current)}), "utf-8")
         source, times = path.read_bytes(), path.stat()
         names = list(dict.fromkeys(test.file for test in tests))
-        patience = 1200 + 20 * sum(test.limit() for test in tests)
+        patience = 600 + 20 * sum(test.limit() for test in tests)
         try:
             path.write_bytes(mutant.applied(source))
             # Python compiles a file again when its time differs: here each has its own.
@@ -223,18 +230,18 @@ class Journal:
         self.path = root / FOLDER / "journal.jsonl"
         self.library = library(root)
         self.files = {
-            path.relative_to(root).as_posix(): sha(path.read_bytes())
+            path.relative_to(root).as_posix(): path.read_bytes()
             for path in test_files(root)
         }
+        self.tests = sha(repr(sorted(self.files.items())).encode())
         self.most = most
 
     def depends_on(self, outcome: Outcome) -> list[Any]:
         """What an outcome holds for."""
-        if outcome["test"]:
-            return [self.library, self.files.get(outcome["test"].partition("::")[0])]
-        if outcome["how"]:
-            return [self.library]
-        return [self.library, sha(repr(sorted(self.files.items())).encode()), self.most]
+        if test := outcome["test"]:
+            file = self.files.get(test.partition("::")[0])
+            return [self.library, file and made_of(file, test)]
+        return [self.library, *([] if outcome["how"] else [self.tests, self.most])]
 
     def kept(self) -> dict[str, Outcome]:
         found: dict[str, Outcome] = {}

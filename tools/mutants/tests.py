@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class Candidate:
 
     def limit(self) -> float:
         """Seconds of the processor after which it is said to hang."""
-        return 20 + 10 * self.seconds
+        return 10 + 5 * self.seconds
 
     def runs(self, file: str, first: int, last: int) -> bool:
         """Whether it executes one of the lines from the first to the last."""
@@ -55,9 +56,21 @@ def library(root: Path) -> str:
 
 @cache
 def _meaning(source: bytes) -> str:
-    import ast
-
     return sha(repr(meaning(ast.parse(source))).encode())
+
+
+@cache
+def made_of(source: bytes, name: str) -> str:
+    """Digest of a file of tests without the other tests, for the name of one."""
+    function = name.split("::")[1].partition("[")[0]
+    kept = [
+        node
+        for node in ast.parse(source).body
+        if not isinstance(node, ast.FunctionDef)
+        or not node.name.startswith("test_")
+        or node.name == function
+    ]
+    return sha(repr(meaning(kept)).encode())
 
 
 class Traced:
