@@ -26,11 +26,12 @@ def test_ordered_state_is_stationary_and_has_its_order(beta, order):
     assert density.argmax() == 0 and np.isclose(density.mean(), 1, atol=1e-12)
 
 
-def test_newton_waits_until_all_modes_are_near():
+@pytest.mark.parametrize(("order", "beta"), [(0.05, 300.0), (0.05, 1000.0)])
+def test_newton_waits_until_all_modes_are_near(order, beta):
     """At large β the first mode is near long before those that the kernel sees."""
-    strength, density = noise.ordered_state(0.05, 1000.0)
-    assert abs(density_moments(density, 1)[1] - 0.05) < 1e-12
-    assert residual(density, 1000.0, strength) < 1e-6
+    strength, density = noise.ordered_state(order, beta)
+    assert abs(density_moments(density, 1)[1] - order) < 1e-12
+    assert residual(density, beta, strength) < 1e-6
 
 
 @pytest.mark.parametrize("order", [0.01, 0.5, 0.95])
