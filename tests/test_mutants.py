@@ -95,6 +95,9 @@ def test_a_larger_sample_begins_with_a_smaller_one():
     large = sample(every, 40, 3, ROOT)
     assert sample(every, 15, 3, ROOT) == large[:15]
     assert sample(every, 40, 4, ROOT) != large
+    # Where statements come or go, the others keep their order.
+    fewer = sample(every[::2], 15, 3, ROOT)
+    assert [each for each in large if each in every[::2]][:10] == fewer[:10]
     with pytest.raises(PipelineError, match="are asked for"):
         sample(every, len(every) + 1, 3, ROOT)
 
