@@ -204,7 +204,7 @@ def test_fresh_seeds_are_told_in_words(board):
 def test_the_power_of_the_tests_is_that_of_the_record(board):
     """Each mutant that no test notices is a row, with its reason."""
     found = json.loads((ROOT / MUTANTS).read_text("utf-8"))
-    power, counts = board.locator("#power"), found["summary"]
+    power, counts = board.locator("#power-of-the-checks"), found["summary"]
     text = power.inner_text()
     wrong = counts["mutants"] - counts["equivalent"]
     assert f"notice {counts['noticed']} of the other {wrong}" in text
