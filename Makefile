@@ -2,7 +2,9 @@
 # clear sentence. `make help` lists them.
 PYTHON ?= python3
 PORT ?= 8000
-N ?= 20
+reseed: N ?= 20
+mutants: N ?= 300
+mutants: SEED ?= 1
 BIN := .venv/bin
 GRADER := .venv-grading/bin/python
 COURSE ?= _build/course
@@ -20,8 +22,8 @@ NBVAL := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),--nbval
 
 .DEFAULT_GOAL := help
 .PHONY: help environment grader serve site pdf slides reading check test units lint notebooks check-notebooks \
-  check-coursework import lab ways live bench reseed coursework grade bench-coursework lock \
-  browsers weekly
+  check-coursework import lab ways live bench reseed mutants coursework grade \
+  bench-coursework lock browsers weekly
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -86,6 +88,9 @@ live: environment  ## serve the site with a kernel behind its live pages on PORT
 
 reseed: environment  ## run every claim under N fresh seeds (20), of one PAGE or all
 	@$(BIN)/python -m tools.reseed $(N) $(if $(PAGE),--page $(PAGE))
+
+mutants: environment  ## which of N random mutants (300) of SEED the tests notice, JOBS at once
+	@$(BIN)/python -m tools.mutants $(N) --seed $(SEED) --jobs $(JOBS)
 
 bench: environment site  ## measure lib beside its peers and the limits of this machine
 	@$(BIN)/python -m benchmarks && $(BIN)/python -m tools.paint

@@ -1,9 +1,12 @@
 """The scoreboard: filters that a keyboard, a link, paper and no script can use."""
 
+import json
 from itertools import pairwise
 
 import pytest
 
+from tools.command import ROOT
+from tools.mutants.record import RECORD as MUTANTS
 from tools.site.records import times
 from tools.site.scoreboard import SCOREBOARD, companion, kind, stem
 from tools.verdicts import collect, statement_kinds
@@ -196,3 +199,18 @@ def test_fresh_seeds_are_told_in_words(board):
     assert times({"HOLDS": 19, "FAILS": 1}) == "HOLDS 19 times, FAILS once"
     text = board.locator("#fresh-seeds").inner_text()
     assert "seed offsets 1 to" in text and "failed" in text
+
+
+def test_the_power_of_the_tests_is_that_of_the_record(board):
+    """Each mutant that no test notices is a row, with its reason."""
+    found = json.loads((ROOT / MUTANTS).read_text("utf-8"))
+    power, counts = board.locator("#power-of-the-checks"), found["summary"]
+    text = power.inner_text()
+    wrong = counts["mutants"] - counts["equivalent"]
+    assert f"notice {counts['noticed']} of the other {wrong}" in text
+    rows = power.locator("tbody tr")
+    alive = [row for row in found["mutants"] if row["how"] is None]
+    assert rows.count() == len(alive) == counts["equivalent"] + counts["alive"]
+    said = rows.evaluate_all("rows => rows.map((r) => r.cells[3].innerText)")
+    reasons = [row["reason"] or "alive" for row in alive]
+    assert sorted(x.translate(STRAIGHT) for x in said) == sorted(reasons)

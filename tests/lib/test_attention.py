@@ -129,10 +129,9 @@ def test_remainder_has_its_order(order):
 @given(rows, st.sampled_from(ORDERS))
 def test_expansion_rows_sum_to_one_and_commute_with_permutations(u, order):
     p = attention.softmax_expansion(u, order)
-    size = 1 + np.abs(p).sum(axis=-1)
-    assert (np.abs(p.sum(axis=-1) - 1) <= 1e-14 * size).all()
     # A power of degree k is rounded to one part in 1e16 of R^k before it cancels.
     rounding = 1e-15 * (1 + np.ptp(u)) ** order
+    assert (np.abs(p.sum(axis=-1) - 1) <= rounding).all()
     flipped = attention.softmax_expansion(u[..., ::-1], order)[..., ::-1]
     np.testing.assert_allclose(flipped, p, atol=rounding, rtol=0)
 
@@ -145,6 +144,30 @@ def test_bound_is_never_exceeded(u, order, scale):
     bound = attention.remainder_bound(u, order)
     assert bound.shape == u.shape[:-1]
     assert (remainder.max(axis=-1) <= bound + rounding).all()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_bound_is_sharp_as_the_scores_tend_to_zero(order):
+    """Row by row: what is left is the next term of the series."""
+    u = 1e-3 * np.random.default_rng(2).standard_normal((50, 4))
+    remainder = np.abs(attention.softmax(u) - attention.softmax_expansion(u, order))
+    bound = attention.remainder_bound(u, order)
+    seen = bound > 1e-15  # the softmax itself is rounded to about 1e-17
+    ratio = remainder.max(axis=-1)[seen] / bound[seen]
+    assert seen.sum() > 40 and 0.93 < ratio.min() < ratio.max() < 1.02
+
+
+def test_last_constant_of_the_bound_is_made_of_bounds_on_cumulants():
+    """Of two keys the term of degree 4 is 0: the bound of order 3 is C₅R⁵/5! alone."""
+    x = 0.01
+    bound = attention.remainder_bound([x, -x], 3)
+    constant = bound * 120 * 2 * np.exp(-x) / (2 * x) ** 5
+    # The third cumulants of laws on [0, 1] with two values go up to 1/(6√3).
+    p = np.linspace(0, 1, 100_001)
+    skew = (p * (1 - p) * np.abs(1 - 2 * p)).max()
+    parts = [1, 10 / 4, 10 * skew, 15 / 16, 5 / 8, 5 * skew, 1 / 4]
+    assert constant == pytest.approx(sum(parts), rel=1e-8)
+    assert 6.755 < constant < 6.756
 
 
 @pytest.mark.parametrize("order", ORDERS)

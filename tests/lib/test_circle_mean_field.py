@@ -133,6 +133,27 @@ def test_stationary_law_of_the_linear_problem():
     np.testing.assert_allclose(run.states[-1], start, atol=2e-4, rtol=0)
 
 
+def test_a_mean_may_miss_one_by_one_part_in_1e8():
+    assert density_moments((1 + 0.9e-8) * BUMPS, 1)[0] == pytest.approx(1)
+    with pytest.raises(ValueError, match="mean 1, got 1.00000001"):
+        density_moments((1 + 1.1e-8) * BUMPS, 1)
+
+
+def test_the_last_tenth_of_few_modes_is_the_last_one():
+    """With 24 nodes and 8 modes the 8th alone has to be below the tail."""
+    start = 1 + np.cos(2 * np.pi * np.arange(24) / 24) / 2
+    run = mean_field.simulate(start, 1.0, 0.5, 50, tail=1.0)
+    modes = np.abs(density_moments(run.states, 8)).max(axis=0)
+    tail = np.sqrt(modes[7] * modes[8])
+    assert modes[8] < 0.9 * tail < tail < 0.9 * modes[7]
+    kept = mean_field.simulate(start, 1.0, 0.5, 50, tail=tail)
+    np.testing.assert_array_equal(kept.states, run.states)
+    above = np.abs(density_moments(run.states, 8))[:, 8] > modes[8] / 2
+    first = run.times[above.argmax()]
+    with pytest.raises(ValueError, match=f"24 nodes: at time {first:.6g} its"):
+        mean_field.simulate(start, 1.0, 0.5, 50, tail=modes[8] / 2)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -158,6 +179,7 @@ def test_stationary_law_of_the_linear_problem():
         ),
         (lambda: quantile_tokens(1 + np.cos(NODES), 3), ["density", "positive"]),
         (lambda: quantile_tokens(BUMPS, 0), ["n", "0"]),
+        (lambda: quantile_tokens(BUMPS, 10**8 + 1), ["n", "100000001"]),
     ],
 )
 def test_bad_input_is_named(call, words):

@@ -12,9 +12,9 @@ from lib.circle.mean_field import density_moments
 def residual(density, beta, strength):
     """How far μ ∝ exp(Z/(ηβ)) is from holding: spread of log μ − Z/(ηβ)."""
     n = density.size
-    angles = 2 * np.pi * np.arange(n) / n
-    kernel = np.exp(beta * (np.cos(angles[:, None] - angles) - 1))
-    return np.ptp(np.log(density) - kernel @ density / n / (strength * beta))
+    kernel = np.exp(beta * (np.cos(2 * np.pi * np.arange(n) / n) - 1))
+    potential = np.fft.irfft(np.fft.rfft(kernel) * np.fft.rfft(density), n) / n
+    return np.ptp(np.log(density) - potential / (strength * beta))
 
 
 @pytest.mark.parametrize("beta", [0.1, 1.0, 2.4469, 5.0, 40.0])
@@ -24,6 +24,24 @@ def test_ordered_state_is_stationary_and_has_its_order(beta, order):
     assert abs(density_moments(density, 1)[1] - order) < 1e-12
     assert residual(density, beta, strength) < 1e-8
     assert density.argmax() == 0 and np.isclose(density.mean(), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize(("order", "beta"), [(0.05, 300.0), (0.05, 1000.0)])
+def test_newton_waits_until_all_modes_are_near(order, beta):
+    """At large β the first mode is near long before those that the kernel sees."""
+    strength, density = noise.ordered_state(order, beta)
+    assert abs(density_moments(density, 1)[1] - order) < 1e-12
+    assert residual(density, beta, strength) < 1e-6
+
+
+@pytest.mark.parametrize("order", [0.01, 0.5, 0.95])
+def test_the_scale_of_given_moments_is_that_of_the_order(order):
+    """In the potential of a wrapped normal law the order grows with the scale."""
+    gibbs = noise._Gibbs(3.0, 40.0)
+    c = 0.7 ** (gibbs.k[1:] ** 2.0)
+    scale, moments = gibbs.scale_for(order, c, 1.0)
+    assert moments[0] == pytest.approx(order, rel=1e-9)
+    assert gibbs.respond(c, scale)[1][0] == pytest.approx(order, rel=1e-8)
 
 
 def test_small_beta_is_the_mean_field_of_rotators():
@@ -73,6 +91,18 @@ def test_equation_of_motion_relaxes_to_the_stationary_law(beta, share):
     order = abs(density_moments(final, 1)[1])
     assert abs(density_moments(run.states[-1], 1)[1]) == pytest.approx(order, abs=1e-5)
     assert (order > 0.5) == (share < 1)
+
+
+@pytest.mark.parametrize("strength", [1e-3, 1e-4, 1e-5])
+def test_little_noise_leaves_a_normal_law_of_that_variance(strength):
+    """The potential next to its top is −θ²/(2η), to one part in η."""
+    density = noise.stationary_density(1.0, strength)
+    n = density.size
+    angles = (2 * np.pi * np.arange(n) / n + np.pi) % (2 * np.pi) - np.pi
+    assert density.mean() == pytest.approx(1, abs=1e-12)
+    variance = np.mean(density * angles**2)
+    assert variance == pytest.approx(strength, rel=5 * strength)
+    assert np.mean(density * angles**4) == pytest.approx(3 * variance**2, rel=0.02)
 
 
 def test_hysteresis_at_large_beta_and_none_at_small():

@@ -1,8 +1,9 @@
 """Roots of positive semidefinite matrices."""
 
 import numpy as np
+import pytest
 
-from lib.core.psd import canonical_columns
+from lib.core.psd import canonical_columns, require_grams
 
 
 def rng(key=0):
@@ -21,3 +22,14 @@ def test_roots_do_not_depend_on_the_basis_of_an_eigenspace():
         np.abs(canonical_columns(low) @ canonical_columns(low).T - low @ low.T).max()
         < 1e-14
     )
+
+
+def test_matrices_may_differ_from_their_transpose_by_one_part_in_1e12():
+    for size in (1e-20, 1.0, 1e20):
+        for excess in (0.9e-12, 1.1e-12):
+            matrix = size * np.array([[1.0, 0.5], [0.5 + excess, 1.0]])
+            if excess < 1e-12:
+                np.testing.assert_array_equal(require_grams("x", matrix), matrix)
+                continue
+            with pytest.raises(ValueError, match="x must be symmetric"):
+                require_grams("x", matrix)

@@ -213,6 +213,18 @@ def test_linearly_dependent_vectors_stay_dependent():
     assert program.kernel(total, total) == pytest.approx(4, abs=1e-6)
 
 
+@pytest.mark.parametrize("size", [1e-14, 1e14])
+def test_covariances_of_any_size_are_scaled(size):
+    """For functions of degree 1: no variance is small or large by itself."""
+    kernels = []
+    for scale in (1.0, size):
+        program = Program()
+        one, two = program.inputs(scale * COV)
+        first, second = (program.nonlin(relu, x) for x in (one, two))
+        kernels.append([program.kernel(first, y) / scale for y in (first, second)])
+    np.testing.assert_allclose(*kernels, rtol=1e-12)
+
+
 def test_program_without_scalars_always_passes():
     program = Program()
     (x,) = program.inputs([[1.0]])

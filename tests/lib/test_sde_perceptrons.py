@@ -112,6 +112,21 @@ def test_smooth_drift_is_that_of_a_wide_layer(function, second, third, branch):
     assert sde.drift([[2.0]]) == pytest.approx(weight * growth * 2)
 
 
+@pytest.mark.parametrize("branch", [None, 0.1])
+def test_a_slow_branch_does_not_divide_the_steps(branch, monkeypatch):
+    """An activation moves V as fast as γ² tells, and steps are divided as for that."""
+    calls, advance = [], SmoothSDE._advance
+
+    def recorded(self, root, step, rng):
+        calls.append(step)
+        return advance(self, root, step, rng)
+
+    monkeypatch.setattr(SmoothSDE, "_advance", recorded)
+    sde = SmoothSDE(3.0, 0.0, branch=branch)
+    simulate(sde, [[1.0]], 0.1, 4, paths=3, rng=rng(5), save_every=4)
+    assert len(calls) == 4 if branch else len(calls) > 4
+
+
 @pytest.mark.parametrize("activated", [True, False])
 def test_two_matrices_in_the_branch_have_twice_the_noise(activated):
     """Real weights: q = 2γ² for a residual perceptron, and for an output matrix."""

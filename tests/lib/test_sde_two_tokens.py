@@ -247,3 +247,9 @@ def test_bad_arguments_of_probabilities_are_named(function, changed, message):
         good |= dict(level=9.0)
     with pytest.raises(ValueError, match=message):
         function(**(good | changed))
+
+
+def test_a_path_starts_below_its_level():
+    for level in (2.0, 1.9):
+        with pytest.raises(ValueError, match="distance0 must be below level"):
+            simulate_distance(2.0, 0.5, 0.5, 0.1, 9, paths=2, rng=rng(), level=level)

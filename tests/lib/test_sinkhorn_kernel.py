@@ -60,3 +60,17 @@ def test_gibbs_kernel():
     apart = wide + 1e8 * (np.arange(50) % 2)[:, None]
     near = gibbs_kernel(apart, 30)[::2, ::2]
     np.testing.assert_allclose(near, found[::2, ::2], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "digits"), [(0.9e5, 3e-10), (1.1e5, 1e-12)])
+def test_squares_are_expanded_only_where_nine_digits_of_distances_last(size, digits):
+    """Two far clusters, and the distances within one of them."""
+    offsets = np.random.default_rng(2).standard_normal((40, 12)) / 4
+    far = np.zeros(12)
+    far[0] = np.sqrt(2 * size)
+    x = np.concatenate([offsets + far, -offsets - far])
+    near = gibbs_kernel(x, 1.0)[:40, :40]
+    distances = ((offsets[:, None] - offsets) ** 2).sum(axis=-1)
+    errors = np.abs(np.log(near) + distances / 2)
+    assert errors.max() < digits
+    assert (errors.max() > 1e-12) == (size < 1e5)

@@ -1,5 +1,6 @@
 """Same-marginal transport: closed forms, another library, symmetries, iterations."""
 
+import dataclasses
 import subprocess
 import sys
 import warnings
@@ -18,6 +19,7 @@ from lib.sinkhorn import (
     gibbs_kernel,
     self_transport,
 )
+from lib.sinkhorn.transport import warn
 
 RNG = np.random.default_rng(0)
 
@@ -262,6 +264,12 @@ def test_rates_are_those_of_the_spectrum():
     assert (1 - values[0]) / 2 < 0.51 and values[0] > -1e-12
 
 
+def test_an_error_equal_to_tol_is_small_enough():
+    first = alternating_transport(X, 0.5, tol=1e-3)
+    again = alternating_transport(X, 0.5, tol=first.error)
+    assert again.iterations == first.iterations > 0 and again.converged
+
+
 def test_unconverged_results_say_so():
     with pytest.warns(ConvergenceWarning, match="after 3 iterations.*raise max_iter"):
         found = self_transport(X, 0.1, max_iter=3)
@@ -274,6 +282,16 @@ def test_unconverged_results_say_so():
     assert not found.converged and found.iterations < 100 and found.error < 1e-15
     with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
         assert not alternating_transport(X, 0.1, max_iter=2).converged
+
+
+def test_what_rounding_allows_is_an_error_of_1e12():
+    found = dataclasses.replace(self_transport(X, 0.3), converged=False)
+    for error, reason in (
+        (0.9e-12, "below what rounding"),
+        (1.1e-12, "raise max_iter"),
+    ):
+        with pytest.warns(ConvergenceWarning, match=reason):
+            warn(dataclasses.replace(found, error=error))
 
 
 def test_frozen_flows_say_so_and_others_do_not():

@@ -103,6 +103,26 @@ def test_infinite_dimension_is_the_equiangular_curve():
     assert spread.max() < 1e-12
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (2, 1, 3, 3)])
+def test_eigenvalues_down_to_1e10_a_token_are_rounding(shape):
+    """Of three equal cosines c the least eigenvalue is 1 + 2c, also in a stack."""
+    for excess, fits in ((1e-10, True), (2e-10, False)):
+        c = -0.5 - excess
+        g = np.broadcast_to(np.full((3, 3), c) + (1 - c) * np.eye(3), shape)
+        if fits:
+            found = cosines.root(g)
+            np.testing.assert_allclose(found @ found.mT, g, atol=1e-9, rtol=0)
+            continue
+        with pytest.raises(ValueError, match="positive semidefinite"):
+            cosines.root(g)
+
+
+def test_entries_may_differ_by_the_tolerance_and_no_more():
+    assert cosines.merged_share([[1, 1e-8], [0, 1]], 0.1) == 0
+    with pytest.raises(ValueError, match="symmetric"):
+        cosines.merged_share([[1, 1.01e-8], [0, 1]], 0.1)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -116,6 +116,17 @@ def test_rounding_beyond_an_end_is_the_end():
         equiangular_time(50, 1.0, 0.1, cosine0=-1 / 49)
 
 
+def test_equilibria_are_refused_however_they_are_rounded():
+    """The simplex, and what is nearer to it than the rounding of its determinant."""
+    for n in range(2, 300):
+        end = -1 / (n - 1)
+        inner = np.nextafter(end, 1)
+        starts = [1.0, end] + [inner] * bool(1 + (n - 1) * inner == 0)
+        for start in starts:
+            with pytest.raises(ValueError, match="is an equilibrium"):
+                equiangular_time(n, 1.0, 0.1, cosine0=start)
+
+
 def test_time_is_when_the_equation_gets_there():
     """An event of an integrator, which knows no exponential integral."""
     for normalize, expected in ((True, 9.544329), (False, 0.974607 * np.exp(5))):

@@ -84,3 +84,11 @@ def test_perceptron_is_its_formula():
     smooth = sphere.perceptron_output(X, inner, outer, activation=np.tanh)
     expected = [outer @ np.tanh(inner @ x) for x in X]
     np.testing.assert_allclose(smooth, expected, atol=1e-14, rtol=0)
+
+
+@pytest.mark.parametrize("layers", [sphere.post_norm_layers, sphere.pre_norm_layers])
+def test_one_token_that_leaves_the_float_range_is_enough(layers):
+    x0 = np.array([[1.0, 0.0], [0.0, 1.0]])
+    huge = np.array([[1e200, 0.0], [0.0, 0.0]])
+    with pytest.raises(ValueError, match="step=.* times parts leaves the float range"):
+        layers(x0, lambda x: huge, 1e200, 1)

@@ -1,7 +1,8 @@
 """Common ground of the directives of the book: files they read, links, tables.
 
 Everything they show is read from files that a run wrote: executed notebooks and the
-JSON of ``make notebooks``, ``make reseed``, ``make ways`` and ``make bench``.
+JSON of ``make notebooks``, ``make reseed``, ``make mutants``, ``make ways`` and
+``make bench``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Directives that show what a run recorded: seeds, benchmarks, kernels, executions."""
+"""Directives that show what runs recorded: seeds, mutants, benchmarks, kernels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from docutils import nodes
 
 from tools.kernels.parity import RECORD as PARITY
+from tools.mutants.record import RECORD as MUTANTS
 from tools.notebooks import FACTS
 from tools.paint import RECORD as PAINT
 from tools.reseed import RESULTS as RESEED
@@ -31,6 +32,53 @@ class Reseed(Page):
         items = [nodes.list_item("", nodes.paragraph(text=s)) for s in sentences]
         listing = [nodes.bullet_list("", *items)] if items else []
         return [nodes.paragraph(text=text), *listing]
+
+
+class Mutants(Page):
+    """Shows what ``make mutants`` found: who noticed how many, and those none can."""
+
+    def run(self) -> list[nodes.Node]:
+        found = self.read(MUTANTS)
+        counts = found["summary"]
+        noticed, wrong = counts["noticed"], counts["mutants"] - counts["equivalent"]
+        own, package, other = (
+            counts[f"by {whose}"]
+            for whose in (
+                "the module's own tests",
+                "its package's",
+                "other tests of lib",
+            )
+        )
+        text = (
+            f"On {found['date']}, {counts['mutants']} of the {found['of']:,} mutants"
+            f" were drawn with the seed {found['seed']}."
+            f" {counts['equivalent']} of them compute the same. The tests notice"
+            f" {noticed} of the other {wrong}, {noticed / wrong:.1%}:"
+            f" {own} are noticed by the tests of their own module, {package} by others"
+            f" of its package, {other} by other tests of lib, and"
+            f" {counts['before any test']} before a test begins. {counts['hang']} of"
+            " them would never end."
+        )
+        return [nodes.paragraph(text=text), *self.others(found["mutants"])]
+
+    def others(self, rows: list[dict[str, Any]]) -> list[nodes.Node]:
+        """The mutants that no test notices, each with the reason, if there is one."""
+        lines = [
+            [
+                nodes.Text(f"{each['file'].removeprefix('lib/')}:{each['line']}"),
+                nodes.literal(text=each["code"]),
+                nodes.literal(text=f"{each['was']} → {each['to']}"),
+                nodes.Text(each["reason"] or "alive"),
+            ]
+            for each in sorted(rows, key=lambda row: (row["file"], row["line"]))
+            if each["how"] is None
+        ]
+        if not lines:
+            return []
+        return [
+            nodes.paragraph(text="No test notices these, for the reasons given:"),
+            table(["where", "statement", "change", "reason"], lines),
+        ]
 
 
 class Benchmarks(Page):
@@ -168,6 +216,7 @@ def times(words: dict[str, int]) -> str:
 
 def setup(app: Any) -> None:
     app.add_directive("reseed", Reseed)
+    app.add_directive("mutants", Mutants)
     app.add_directive("benchmarks", Benchmarks)
     app.add_directive("execution-facts", ExecutionFacts)
     app.add_directive("parity", Parity)
