@@ -65,3 +65,30 @@ def browser():
     with launched(path) as browser:
         expect.set_options(timeout=MILLISECONDS)
         yield patient(browser)
+
+
+@pytest.fixture
+def visit(site, browser):
+    """Opens a page; at the end, nothing may have complained."""
+    from test_site import opened
+    from waits import MILLISECONDS
+
+    contexts, seen = [], []
+
+    def go(name, *, init=None, routes=(), fails=False, **options):
+        context = browser.new_context(
+            **{"viewport": {"width": 1280, "height": 900}, **options}
+        )
+        context.set_default_timeout(MILLISECONDS)
+        contexts.append(context)
+        if init:
+            context.add_init_script(init)
+        for pattern, handler in routes:
+            context.route(pattern, handler)
+        page = opened(context, site + name, [] if fails else seen)
+        return page, page.locator(".book-exhibit").first
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert seen == []

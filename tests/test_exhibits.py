@@ -6,10 +6,13 @@ import re
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from scipy.stats import ks_2samp
 
-from lib import exhibits, sphere
+from lib import exhibits, gram, sphere
 from lib.attention import softmax
+from lib.core import psd
 from lib.exhibits.globe import FIRST, LAST, advance_globe, draw_globe
+from lib.exhibits.networks import draw_networks, limit_cosines, network_cosines
 from lib.figures import BookFigure, Choice, Exhibit, Slider, figure, live, style
 
 RNG = np.random.default_rng(3)
@@ -28,6 +31,11 @@ def weights():
     return exhibits.weights(
         tiles, np.diag([1.0, 2.0, 3.0]), ["a", "b & c", "d"], order=2
     )
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return exhibits.networks(0.3, width=12, networks=300, seed=5)
 
 
 def described(exhibit):
@@ -183,6 +191,84 @@ def test_weights_store_pictures_and_logits(weights):
     assert f"to {most:.2f}" in view.value
 
 
+SIZE = {"width": 12.0, "depth": 1.0, "temperature": 1.0}
+
+
+def test_networks_describe_what_the_page_draws(networks):
+    found = described(networks)
+    assert found["seed"] == 5 and found["state"]["networks"] == 300
+    assert found["kernels"] == {
+        "layer": "chain-step", "length": "covariance-length",
+        "move": "covariance-step",
+    }  # fmt: skip
+    assert {each["label"] for each in found["controls"].values()} == {
+        "width n", "depth T", "τ₀",
+    }  # fmt: skip
+    assert found["state"]["skip"] ** 2 + found["state"]["branch"] ** 2 == (
+        pytest.approx(1)
+    )
+    assert len(networks.frames) == 3
+    assert len({each.svg for each in networks.frames}) == 3
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"width": 4.0}, {"depth": 0.05}, {"depth": 2.0},
+               {"temperature": 0.25}, {"temperature": 4.0}],
+)  # fmt: skip
+def test_networks_are_those_of_gram_and_the_limit_that_of_sde(networks, change):
+    """What is printed beside the picture, recomputed by real weight matrices."""
+    values = SIZE | change
+    n, tau0 = round(values["width"]), values["temperature"]
+    layers = max(1, round(values["depth"] * n))
+    state = networks.state | {"networks": 2000}
+    after = network_cosines(state, n, layers, tau0)
+    x0 = np.zeros((2, n))
+    x0[0, 0], x0[1, 0], x0[1, 1] = 1, 0.3, np.sqrt(1 - 0.09)
+    layer = gram.ShapedLayer(n, n, np.sqrt(0.5), np.sqrt(0.5), tau0)
+    run = gram.dense_simulate(
+        np.sqrt(n) * x0, layer, layers, paths=2000, rng=RNG, save_every=layers
+    )
+    dense = psd.cosines(run.states[-1])[1][:, 0, 1]
+    assert ks_2samp(after, dense).pvalue > 1e-4
+    drawn = draw_networks(networks.state, **values)
+    mine = network_cosines(networks.state, n, layers, tau0)
+    assert "in 300 networks" in drawn.caption
+    assert f"After {layers} layers of width {n} at" in drawn.caption
+    assert f"cosine {mine[0]:.2f} in one".replace("-", "−") in drawn.caption
+    assert f"mean {mine.mean():.2f}, standard deviation {mine.std():.2f}" in drawn.alt
+    limit = limit_cosines(networks.state, layers / n, tau0)
+    assert f"line, standard deviation {limit.std():.2f}" in drawn.alt
+    wide = network_cosines(state, 200, round(200 * layers / n), tau0)
+    # The pile of a wide network is as wide as the limit.
+    assert wide.std() == pytest.approx(limit.std(), rel=0.1)
+
+
+def test_widget_moves_networks_through_their_layers(networks):
+    row, width, depth, temperature, view = networks.widget().children
+    _, step, reset, again = row.children
+    first = view.value
+    assert "After 12 layers of width 12" in first
+    step.click()
+    assert "After 0 layers of width 12 at τ₀ = 1: cosine 0.30" in view.value
+    assert "mean 0.30, standard deviation 0.00" in view.value
+    step.click()
+    assert "After 2 layers" in view.value
+    depth.value = 2.0
+    assert "After 3 layers" in view.value
+    width.value = 48
+    assert "After 12 layers of width 48" in view.value
+    temperature.value = 4.0
+    assert "τ₀ = 4" in view.value
+    again.click()
+    assert "After 96 layers of width 48" in view.value
+    drawn = view.value
+    again.click()
+    assert "After 96 layers of width 48" in view.value != drawn
+    reset.click()
+    width.value, depth.value, temperature.value = 12, 1.0, 1.0
+    assert view.value == first
+
+
 def test_places_of_a_slider_and_its_values_agree():
     for slider in (
         Slider("a", 0.1, 100.0, 0.0, log=True, zero=True),
@@ -224,6 +310,14 @@ def test_places_of_a_slider_and_its_values_agree():
         (lambda: exhibits.globe(np.eye(4)), r"x0 must have shape \(n, 3\)"),
         (lambda: exhibits.globe(np.eye(3), 101.0), "beta must be from 0 to 100"),
         (lambda: exhibits.globe(np.eye(3), opens=0.01), "opens must be from 0.1"),
+        (lambda: exhibits.networks(1.0), "start must be from -0.99 to 0.99, got 1.0"),
+        (lambda: exhibits.networks(0.3, width=3), "width must be"),
+        (lambda: exhibits.networks(0.3, width=8.5), "width must be"),
+        (lambda: exhibits.networks(0.3, depth=3.0), "depth must be from 0.05 to 2"),
+        (lambda: exhibits.networks(0.3, temperature=0), "temperature must be from"),
+        (lambda: exhibits.networks(0.3, networks=10), "networks must be"),
+        (lambda: exhibits.networks(0.3, seed=-1), "seed must be"),
+        (lambda: exhibits.networks(0.3, caption=3), "caption must be a text, got 3"),
         (
             lambda: exhibits.weights(np.ones((2, 4, 4)), np.eye(3), ["a", "b", "c"]),
             "pictures, logits and names must be of one length",

@@ -7,44 +7,24 @@ import re
 
 import numpy as np
 import pytest
-from test_site import SITE, SIZES, opened, soup_of
-from waits import MILLISECONDS, until
+from test_site import SITE, SIZES, soup_of
+from waits import until
 
 from lib import attention
 
 GLOBES = ("chapters/index.html", "chapters/4-mean-field-sphere.html")
 # What both pages have alike is tried on that which has no formulas to be set.
 GLOBE, WEIGHTS = GLOBES[0], "chapters/1-softmax-expansion.html"
-PAGES = (*GLOBES, WEIGHTS)
+NETWORKS = "chapters/2-proportional-limits.html"
+# The first thing to be seen of each.
+FIRST = {each: ".exhibit-globe" for each in GLOBES}
+FIRST |= {WEIGHTS: ".exhibit-garments", NETWORKS: ".exhibit-pile"}
+PAGES = (*FIRST,)
 NOTE, STAGE = ".exhibit-note", ".exhibit-stage"
 TIME = """(figure) => Number(/^Time ([^,]+),/.exec(
   figure.querySelector('.exhibit-note').textContent)?.[1])"""
 # A picture of a canvas that two equal drawings share.
 INK = "(canvas) => canvas.toDataURL()"
-
-
-@pytest.fixture
-def visit(site, browser):
-    """Opens a page; at the end, nothing may have complained."""
-    contexts, seen = [], []
-
-    def go(name, *, init=None, routes=(), fails=False, **options):
-        context = browser.new_context(
-            **{"viewport": {"width": 1280, "height": 900}, **options}
-        )
-        context.set_default_timeout(MILLISECONDS)
-        contexts.append(context)
-        if init:
-            context.add_init_script(init)
-        for pattern, handler in routes:
-            context.route(pattern, handler)
-        page = opened(context, site + name, [] if fails else seen)
-        return page, page.locator(".book-exhibit").first
-
-    yield go
-    for context in contexts:
-        context.close()
-    assert seen == []
 
 
 def begun(figure):
@@ -167,8 +147,7 @@ def test_first_screen_shows_the_exhibit(visit, name, size):
     width, height = SIZES[size]
     page, figure = visit(name, viewport={"width": width, "height": height})
     begun(figure)
-    first = ".exhibit-globe" if name in GLOBES else ".exhibit-garments"
-    box = figure.locator(first).bounding_box()
+    box = figure.locator(FIRST[name]).bounding_box()
     inside = min(height, box["y"] + box["height"]) - box["y"]
     assert inside > 0.75 * box["height"]
     for code in page.locator("article pre").all():
@@ -531,7 +510,8 @@ def test_labels_are_legible_on_a_phone(visit, name):
     )
     assert len(sizes) > 3 and min(sizes) >= 11
     drawn = "\n".join(
-        (SITE / "_static" / each).read_text() for each in ("globe.mjs", "weights.mjs")
+        (SITE / "_static" / f"{each}.mjs").read_text()
+        for each in ("exhibit", "globe", "networks", "weights")
     )
     assert min(int(px) for px in re.findall(r"(\d+)px ", drawn)) >= 11
     _, figure = visit(name, java_script_enabled=False, fails=True, **phone)

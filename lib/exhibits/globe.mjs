@@ -1,6 +1,6 @@
 // Tokens on a globe, and the energy and the number of clusters against logarithmic time.
 // The kernels `step` and `crowd` compute; here is what is drawn, dragged and timed.
-import { Refused, short } from "./exhibit.mjs";
+import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
 
 const DECADE = 5; // seconds for a decade of time
 const SLOW = 0.8; // before this time, the clock is as fast as at it
@@ -176,26 +176,6 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     redraw();
   });
 
-  // A canvas as large as its box, in pixels of the screen.
-  const fitted = (canvas) => {
-    const { clientWidth: w, clientHeight: height } = canvas;
-    const scale = window.devicePixelRatio || 1;
-    const [W, H] = [Math.round(w * scale), Math.round(height * scale)];
-    if (canvas.width !== W || canvas.height !== H) [canvas.width, canvas.height] = [W, H];
-    const pen = canvas.getContext("2d");
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.clearRect(0, 0, w, height);
-    return [pen, w, height];
-  };
-  const look = () => {
-    const style = getComputedStyle(stage);
-    const of = (name) => style.getPropertyValue(name).trim();
-    return {
-      ink: style.color, paper: of("--pst-color-background"), accent: of("--limit-accent"), tint: of("--limit-tint"),
-      quiet: of("--pst-color-text-muted"), line: of("--limit-line"), mark: of("--limit-mark"), font: `12px ${style.fontFamily}`,
-    };
-  };
-
   const drawGlobe = (colors) => {
     const [pen, w, height] = fitted(globe);
     const [R, cx, cy, view] = [radius(), w / 2, height / 2, frameOf()];
@@ -350,7 +330,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     },
     step: () => move(ahead(0.4)),
     draw(anew) {
-      if (anew || !colors) colors = look();
+      if (anew || !colors) colors = colorsOf(stage);
       drawGlobe(colors);
       // Curves of time change little from frame to frame.
       if (anew || performance.now() > charted + 60) drawCharts(colors);

@@ -5,6 +5,7 @@ import { generator } from "./random.mjs";
 
 const SCRIPTS = {
   globe: () => import("./globe.mjs"),
+  networks: () => import("./networks.mjs"),
   weights: () => import("./weights.mjs"),
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves
@@ -17,6 +18,28 @@ export const short = (value) => {
   if (Number.isInteger(value)) return String(value);
   const size = Math.abs(value);
   return size >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(size < 1 ? 2 : 3)));
+};
+
+// A canvas as large as its box, in pixels of the screen: its pen, width and height.
+export const fitted = (canvas) => {
+  const { clientWidth: w, clientHeight: height } = canvas;
+  const scale = window.devicePixelRatio || 1;
+  const [W, H] = [Math.round(w * scale), Math.round(height * scale)];
+  if (canvas.width !== W || canvas.height !== H) [canvas.width, canvas.height] = [W, H];
+  const pen = canvas.getContext("2d");
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, w, height);
+  return [pen, w, height];
+};
+
+// The colors of the theme, and the font of what is drawn.
+export const colorsOf = (stage) => {
+  const style = getComputedStyle(stage);
+  const of = (name) => style.getPropertyValue(name).trim();
+  return {
+    ink: style.color, paper: of("--pst-color-background"), accent: of("--limit-accent"), tint: of("--limit-tint"),
+    quiet: of("--pst-color-text-muted"), line: of("--limit-line"), mark: of("--limit-mark"), font: `12px ${style.fontFamily}`,
+  };
 };
 
 const element = (tag, classes, text = "") => {
@@ -173,7 +196,7 @@ const run = (figure, data, make, kernels) => {
     wake();
   };
   const api = {
-    stage, values, redraw, act, play: () => play(!playing), state: data.state,
+    stage, values, redraw, act, play: () => play(!playing), playing: () => playing, state: data.state,
     call: caller(kernels), random: generator(data.seed),
   };
   const rows = [...controls.children];

@@ -76,7 +76,7 @@ def live(
     Parameters
     ----------
     script : str
-        The drawing script of the site, ``"globe"`` or ``"weights"``.
+        The drawing script of the site, such as ``"globe"``: a file of ``lib/exhibits``.
     draw : callable
         ``draw(state, **values)``: a pure function that returns ``figure(...)``.
     state : mapping

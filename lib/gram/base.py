@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
@@ -94,9 +95,14 @@ class Residual(Layer):
         )
 
 
-def with_unseen(ahead: Array, inner: Array, factor: Array) -> Array:
+def with_unseen(
+    ahead: Array,
+    inner: Array,
+    factor: Array,
+    reduced: Callable[[Array], Array] = triangular,
+) -> Array:
     """Roots after a layer: the part that the tokens see, and a draw of the rest."""
-    return triangular(np.concatenate([ahead, inner @ factor], axis=-1))  # of (…, m, 2m)
+    return reduced(np.concatenate([ahead, inner @ factor], axis=-1))  # of (…, m, 2m)
 
 
 def normed(rows: Array, size: int) -> Array:

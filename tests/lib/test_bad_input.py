@@ -471,6 +471,10 @@ CALLS = {
     "exhibits.globe": dict(
         x0=np.eye(3), beta=2.0, opens=1.0, seed=3, caption="See there."
     ),
+    "exhibits.networks": dict(
+        start=0.3, width=8, depth=0.5, temperature=1.0, networks=100, seed=3,
+        caption="See there.",
+    ),
     "exhibits.weights": dict(
         pictures=np.full((2, 4, 4), 0.5), logits=np.eye(2), names=["a", "b"],
         temperature=0.5, order=1, query=0, caption="See there.",
@@ -635,6 +639,8 @@ figures.Slider label=none low=none,nan,zero high=nan start=nan log=none zero=non
 samples.energy_distance one=nan,short other=nan
 figures.Choice label=none options=none start=nan
 exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan
+exhibits.networks start=nan,huge depth=nan,zero,huge temperature=nan,zero,huge
+  seed=nan
 exhibits.weights pictures=number,nan,huge logits=number,nan names=empty
   temperature=nan order=nan query=nan
 sphere.neighbors radius=nan

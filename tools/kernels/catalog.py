@@ -14,7 +14,7 @@ import numpy as np
 
 from lib import attention, gram, sde, sinkhorn, sphere
 from lib.core import psd, wishart
-from lib.gram import base
+from lib.gram import pairs
 from lib.sde import stepping, two_tokens
 from lib.sinkhorn import transport
 from tools.kernels.graph import Shape
@@ -169,14 +169,14 @@ def chain_step(
     skip: Any,
     branch: Any,
     tau0: Any,
-    scores: Any,
+    keys: Any,
+    queries: Any,
     seen: Any,
     unseen: Any,
 ) -> Values:
     layer = gram.ShapedLayer(width, key_width, skip, branch, tau0)
-    inner = layer._head_root(root, scores) * (branch / np.sqrt(width))
-    after = base.with_unseen(skip * root + inner @ seen, inner, unseen)
-    return {"next": after, "gram": psd.gram_of(after)}
+    after = pairs.layer_step(layer, root, keys, queries, seen, unseen)
+    return {"next": after, "cosine": pairs.cosine(after)}
 
 
 def layers(rng: np.random.Generator, p: int) -> Values:
@@ -189,7 +189,8 @@ def layers(rng: np.random.Generator, p: int) -> Values:
         "skip": 0.8,
         "branch": 0.6,
         "tau0": rng.uniform(1, 2),
-        "scores": wishart.product(p, 2, 2, key_width, rng),
+        "keys": wishart.bartlett(p, 2, key_width, rng),
+        "queries": rng.standard_normal((p, 2, 2)),
         "seen": rng.standard_normal((p, 2, 2)),
         "unseen": wishart.bartlett(p, 2, width - 2, rng),
     }
@@ -358,7 +359,7 @@ KERNELS = [
     ),
     Kernel(
         "chain_step",
-        "lib.gram:simulate",
+        "lib.gram.pairs:layer_step",
         chain_step,
         {
             **ROOT,
@@ -366,7 +367,8 @@ KERNELS = [
             "key_width": (),
             "skip": (),
             **LAW,
-            "scores": ("p", 2, 2),
+            "keys": ("p", 2, 2),
+            "queries": ("p", 2, 2),
             "seen": ("p", 2, 2),
             "unseen": ("p", 2, 2),
         },
