@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, betaincc, erf
 
-from lib.core.checks import Array, as_float, require_count, require_finite
+from lib.core.checks import Array, require_count
+from lib.sde.two_tokens import arguments
 
 _NARROW = 1e-8  # x² is nothing beside 1 in float64
 _CLOSED = 0.51  # power k from which on the incomplete beta function is accurate
@@ -56,7 +57,7 @@ def explosion_probability(
     ValueError
         For numbers out of these ranges, or shapes that have no common one.
     """
-    distance, gamma, tau = _arrays(distance0=distance0, branch=branch, tau0=tau0)
+    distance, gamma, tau = arguments(distance0=distance0, branch=branch, tau0=tau0)
     require_count("heads", heads)
     possible = (gamma > 0) & (gamma**2 < heads / 2)
     return np.asarray(np.where(possible, _share(distance, gamma, tau, heads), 0.0))[()]
@@ -96,7 +97,7 @@ def hitting_probability(
     ValueError
         For numbers out of these ranges, or shapes that have no common one.
     """
-    distance, top, gamma, tau = _arrays(
+    distance, top, gamma, tau = arguments(
         distance0=distance0, level=level, branch=branch, tau0=tau0
     )
     require_count("heads", heads)
@@ -112,26 +113,6 @@ def hitting_probability(
         end, last = (float(log[i] - unit[i]) for log in logs)
         probability[i] = _integral_ratio(end, last, 1 - 2 * float(k[i]))
     return np.asarray(probability)[()]
-
-
-def _arrays(**values: npt.ArrayLike) -> list[Array]:
-    """Arguments of the probabilities, checked and of their common shape."""
-    arrays = {n: require_finite(n, as_float(n, v)) for n, v in values.items()}
-    for name, array in arrays.items():
-        least = 0 if name in ("distance0", "branch") else np.nextafter(0, 1)
-        most = 1 if name == "branch" else np.inf
-        bad = (array < least) | (array > most)
-        if bad.any():
-            demand = "from 0 to 1" if name == "branch" else "positive"
-            demand = "not negative" if name == "distance0" else demand
-            raise ValueError(f"{name} must be {demand}, got {array[bad][0]}")
-    try:
-        return list(np.broadcast_arrays(*arrays.values()))
-    except ValueError:
-        shapes = [array.shape for array in arrays.values()]
-        raise ValueError(
-            f"{', '.join(arrays)} must have a common shape, got {shapes}"
-        ) from None
 
 
 def _power(gamma: Array, heads: int) -> Array:

@@ -19,16 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import roots_jacobi
 
-from lib.core.checks import (
-    Array,
-    as_float,
-    require_count,
-    require_finite,
-    require_generator,
-    require_within,
-)
+from lib.core.checks import Array, require_count, require_generator, require_within
 from lib.core.trajectory import Trajectory, iterate, step_length
-from lib.sde.two_tokens import coefficients
+from lib.sde.two_tokens import arguments, coefficients, require_fine
 
 _NODES = 32  # the nearest singularity is one interval away: an error of 6^−64
 
@@ -77,7 +70,7 @@ def antipodal_probability(
     ValueError
         For numbers out of these ranges, or shapes that have no common one.
     """
-    cosine, gamma, tau = _arrays(cosine0=cosine0, branch=branch, tau0=tau0)
+    cosine, gamma, tau = arguments(cosine0=cosine0, branch=branch, tau0=tau0)
     require_count("heads", heads)
     with np.errstate(over="ignore", divide="ignore"):
         kappa = (gamma / tau) ** 2 / (4 * heads * (2 - gamma**2))
@@ -155,12 +148,7 @@ def simulate_cosine(
     require_count("paths", paths)
     require_generator("rng", rng)
     step, most = step_length(horizon, steps, save_every), linear + 4 * noise
-    if most * step > 1:
-        raise ValueError(
-            f"steps must be at least {np.ceil(most * horizon):.17g} to the"
-            f" horizon {horizon:g}, for a variance of artanh ρ of at most 1 in a step,"
-            f" got {steps}"
-        )
+    require_fine(horizon, steps, most, "artanh ρ")
 
     def advance(z: Array) -> Array:
         return _advanced(z, step, linear, noise, rng.standard_normal(len(z)))
@@ -189,25 +177,6 @@ def _advanced(
     # difference times (W² − step)/root.
     moved = (up + down + 2 * spread) * normals + (up - down) * (normals**2 - 1)
     return np.asarray(z + step / 2 * (ahead + drift) + root / 4 * moved)
-
-
-def _arrays(**values: npt.ArrayLike) -> list[Array]:
-    """Arguments of the probability, checked and of their common shape."""
-    arrays = {n: require_finite(n, as_float(n, v)) for n, v in values.items()}
-    ranges = {"cosine0": (-1.0, 1.0), "branch": (0.0, 1.0)}
-    for name, array in arrays.items():
-        least, most = ranges.get(name, (np.nextafter(0, 1), np.inf))
-        bad = (array < least) | (array > most)
-        if bad.any():
-            demand = f"from {least:g} to {most:g}" if name in ranges else "positive"
-            raise ValueError(f"{name} must be {demand}, got {array[bad][0]}")
-    try:
-        return list(np.broadcast_arrays(*arrays.values()))
-    except ValueError:
-        shapes = [array.shape for array in arrays.values()]
-        raise ValueError(
-            f"{', '.join(arrays)} must have a common shape, got {shapes}"
-        ) from None
 
 
 def _lower_share(cosine: Array, kappa: float) -> Array:

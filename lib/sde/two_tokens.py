@@ -14,7 +14,9 @@ from scipy.linalg import solve_banded
 from lib.core.checks import (
     LARGEST,
     Array,
+    as_float,
     require_count,
+    require_finite,
     require_generator,
     require_positive,
     require_within,
@@ -25,6 +27,8 @@ from lib.sde.stepping import divided, run_paths
 _NODES = 32  # of the contour integral: its error is about 4^−32
 _MARGIN = 9.0  # standard deviations of log Δ below its mean that the grid holds
 _TOP = 300.0  # largest log Δ on the grid
+# What arguments may be that need not be positive.
+_RANGES = {"distance0": (0.0, np.inf), "cosine0": (-1.0, 1.0), "branch": (0.0, 1.0)}
 
 
 def simulate_distance(
@@ -96,12 +100,7 @@ def simulate_distance(
     require_generator("rng", rng)
     law = coefficients(branch, tau0, heads)
     linear = law[1]
-    if steps < 2 * linear * horizon:
-        raise ValueError(
-            f"steps must be at least {np.ceil(2 * linear * horizon):.17g} to the"
-            f" horizon {horizon:g}, for a variance of log Δ of at most 1 in a step,"
-            f" got {steps}"
-        )
+    require_fine(horizon, steps, 2 * linear, "log Δ")
 
     def move(logs: Array, left: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
         normals, exponentials = rng.standard_normal(len(logs)), rng.exponential
@@ -111,6 +110,37 @@ def simulate_distance(
     run = run_paths(move, logs, horizon, steps, save_every=save_every, observe=np.exp)
     run.states[0] = start  # without the rounding of its logarithm
     return run
+
+
+def require_fine(horizon: float, steps: int, rate: float, of: str) -> None:
+    """Check that the variance ``of`` a number, at most ``rate`` per unit of time, is at
+    most 1 in a step.
+    """
+    if steps < rate * horizon:
+        raise ValueError(
+            f"steps must be at least {np.ceil(rate * horizon):.17g} to the"
+            f" horizon {horizon:g}, for a variance of {of} of at most 1 in a step,"
+            f" got {steps}"
+        )
+
+
+def arguments(**values: npt.ArrayLike) -> list[Array]:
+    """Arguments of a probability of two tokens, checked and of their common shape."""
+    arrays = {n: require_finite(n, as_float(n, v)) for n, v in values.items()}
+    for name, array in arrays.items():
+        least, most = _RANGES.get(name, (np.nextafter(0, 1), np.inf))
+        bad = (array < least) | (array > most)
+        if bad.any():
+            within = f"from {least:g} to {most:g}" if most < np.inf else "not negative"
+            demand = within if name in _RANGES else "positive"
+            raise ValueError(f"{name} must be {demand}, got {array[bad][0]}")
+    try:
+        return list(np.broadcast_arrays(*arrays.values()))
+    except ValueError:
+        shapes = [array.shape for array in arrays.values()]
+        raise ValueError(
+            f"{', '.join(arrays)} must have a common shape, got {shapes}"
+        ) from None
 
 
 def coefficients(branch: float, tau0: float, heads: int) -> tuple[float, float, float]:
