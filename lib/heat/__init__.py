@@ -21,6 +21,7 @@ from lib.heat.gaussian import (
 )
 from lib.heat.mixture import GaussianMixture
 from lib.heat.nodes import SpacingWarning, node_density, quadrature
+from lib.heat.order_two import acceleration, jerk, leading_error
 from lib.heat.steps import kl_surrogate, softmax_step, surrogate_step
 from lib.heat.wasserstein import PairedDistance, w2_of_pairs, w2_to_law
 
@@ -28,13 +29,16 @@ __all__ = [
     "GaussianMixture",
     "PairedDistance",
     "SpacingWarning",
+    "acceleration",
     "bridge_flow",
     "euler_flow",
     "gaussian_barycentric",
     "gaussian_flow",
     "gaussian_slope",
     "gaussian_w2",
+    "jerk",
     "kl_surrogate",
+    "leading_error",
     "node_density",
     "ornstein_uhlenbeck_flow",
     "quadrature",

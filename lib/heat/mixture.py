@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.polynomial.hermite_e import hermeval
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri_exp
 
 from lib.core.checks import (
@@ -179,6 +181,48 @@ class GaussianMixture:
                 f"x is too far from the components: {np.abs(points).max():.3g}"
             )
         return np.asarray(score)
+
+    def log_derivatives(self, x: npt.ArrayLike, order: int) -> Array:
+        r"""Derivatives of :math:`\log\rho` at x, from the first to the given order.
+
+        With :math:`r_k = \rho^{(k)}/\rho`, means of Hermite polynomials under the
+        probability of component c given x, they solve
+        :math:`r_k = \sum_{j=1}^k \binom{k-1}{j-1} (\log\rho)^{(j)} r_{k-j}`.
+
+        Parameters
+        ----------
+        x : array_like
+            Points, of any shape.
+        order : int
+            Highest derivative, at least 1.
+
+        Returns
+        -------
+        ndarray, shape (order, ...)
+            The first is :meth:`score`.
+
+        Raises
+        ------
+        ValueError
+            For an order that is not an integer ≥ 1, or an x as for :meth:`score`.
+        """
+        require_count("order", order)
+        points, components = _points(x), self._components
+        self.score(points)  # it refuses points that are too far
+        logs, standard = components.logs(points), components.standard(points)
+        share = np.exp(logs - logs.max(axis=0))
+        share /= share.sum(axis=0)  # (C, ...)
+        ratios: list[Array] = [np.ones(points.shape)]
+        derivatives: list[Array] = []
+        for k in range(1, order + 1):
+            hermite = hermeval(-standard, [0] * k + [1])
+            ratios.append((share * hermite / components.roots(points) ** k).sum(axis=0))
+            known = (
+                comb(k - 1, j) * one * ratios[k - 1 - j]
+                for j, one in enumerate(derivatives)
+            )
+            derivatives.append(ratios[k] - sum(known))
+        return np.stack(derivatives)
 
     def ppf(self, p: npt.ArrayLike) -> Array:
         """Quantile function, of the shape of p, as exact as the rounding of p allows.

@@ -75,6 +75,16 @@ class SelfTransport:
     _kernel: GibbsKernel = field(repr=False)
     _received: Array = field(repr=False)  # K(wv)
 
+    @property
+    def value(self) -> float:
+        r"""Least cost :math:`\sum_{ij} \pi_{ij} \frac12|x_i - x_j|^2
+        + \varepsilon\,\mathrm{KL}(\pi | w \otimes w)`.
+
+        By duality it is :math:`\varepsilon \sum_i w_i (\log u_i + \log v_i)`, right
+        up to the square of the marginal error.
+        """
+        return float(self.eps * (self.weights @ np.log(self.left * self.right)))
+
     def plan(self) -> Array:
         """The plan π, shape (n, n): mass 1, marginals the weights."""
         plan = np.empty((len(self.x), len(self.x)))

@@ -407,6 +407,7 @@ CALLS = {
     "heat.GaussianMixture.pdf": dict(self=LAW, x=ROWS),
     "heat.GaussianMixture.cdf": dict(self=LAW, x=ROWS),
     "heat.GaussianMixture.score": dict(self=LAW, x=ROWS),
+    "heat.GaussianMixture.log_derivatives": dict(self=LAW, x=ROWS, order=3),
     "heat.GaussianMixture.ppf": dict(self=LAW, p=MASS),
     "heat.GaussianMixture.heat": dict(self=LAW, t=0.5),
     "heat.GaussianMixture.ornstein_uhlenbeck": dict(self=LAW, t=0.5, variance=1.5),
@@ -414,6 +415,9 @@ CALLS = {
     "heat.GaussianMixture.sample": dict(self=LAW, size=4, rng=RNG),
     "heat.quadrature": dict(mixture=LAW, spacing=0.25),
     "heat.node_density": dict(x=NODES, weights=MASS),
+    "heat.acceleration": dict(law=LAW, x=ROWS),
+    "heat.jerk": dict(law=LAW, x=ROWS),
+    "heat.leading_error": dict(law=LAW, x=ROWS, horizon=0.5),
     "heat.bridge_flow": dict(**FLOW, steps=2, backward=False, tol=1e-8),
     "heat.ornstein_uhlenbeck_flow": dict(
         **FLOW, steps=2, variance=1.5, splitting="lie", tol=1e-8
@@ -607,6 +611,9 @@ sinkhorn.sinkhorn_attention scores=none,nan,huge,all-minus-inf iterations=nan
 sinkhorn.SelfTransport.barycentric values=nan
 heat.GaussianMixture means=number,nan variances=number,nan,zero weights=nan
 heat.GaussianMixture.pdf x=nan
+heat.GaussianMixture.log_derivatives x=nan order=nan
+heat.acceleration law=none x=nan
+heat.leading_error law=none x=nan horizon=nan
 heat.GaussianMixture.ppf p=number,nan
 heat.GaussianMixture.heat t=nan,huge
 heat.GaussianMixture.ornstein_uhlenbeck t=nan,negative variance=nan

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import ive, xlogy
 
+from lib import sinkhorn
 from lib.attention import softmax
 from lib.sinkhorn import (
     ConvergenceWarning,
@@ -383,3 +384,48 @@ def test_values_of_a_projection_are_checked():
         ValueError, match=r"values must have 40 rows, got shape \(3, 1\)"
     ):
         found.barycentric(np.ones((3, 1)))
+
+
+class TestValue:
+    @staticmethod
+    def cost(found):
+        plan, w = found.plan(), found.weights
+        squares = ((found.x[:, None] - found.x) ** 2).sum(axis=-1)
+        entropy = (plan * np.log(plan / np.outer(w, w))).sum()
+        return (plan * squares).sum() / 2 + found.eps * entropy
+
+    @pytest.mark.parametrize(
+        "transport", [sinkhorn.self_transport, sinkhorn.alternating_transport]
+    )
+    @pytest.mark.parametrize("eps", [0.3, 2.0])
+    def test_is_the_cost_of_the_plan(self, transport, eps):
+        rng = np.random.default_rng(5)
+        x, w = rng.normal(size=(20, 3)), rng.dirichlet(np.full(20, 3.0))
+        found = transport(x, eps, weights=w, tol=1e-13)
+        assert found.value == pytest.approx(self.cost(found), abs=1e-11)
+
+    def test_one_token_costs_nothing(self):
+        assert sinkhorn.self_transport([[3.0, 1.0]], 0.5).value == 0
+
+    def test_gradient_is_twice_the_weighted_step(self):
+        rng = np.random.default_rng(6)
+        x, w = rng.normal(size=(8, 2)), rng.dirichlet(np.full(8, 3.0))
+
+        def value(x):
+            return sinkhorn.self_transport(x, 0.7, weights=w, tol=1e-14).value
+
+        away = -sinkhorn.self_transport(x, 0.7, weights=w, tol=1e-14).displacement()
+        for i in range(8):
+            for k in range(2):
+                shift = np.zeros_like(x)
+                shift[i, k] = 1e-4
+                slope = (value(x + shift) - value(x - shift)) / 2e-4
+                assert slope == pytest.approx(2 * w[i] * away[i, k], abs=1e-8)
+
+    def test_equal_tokens(self):
+        """Copies count as one token of their weights together."""
+        copies = sinkhorn.self_transport([[0.0], [0.0], [1.0]], 0.5, tol=1e-14)
+        merged = sinkhorn.self_transport(
+            [[0.0], [1.0]], 0.5, weights=[2 / 3, 1 / 3], tol=1e-14
+        )
+        assert copies.value == pytest.approx(merged.value, abs=1e-13)
