@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from itertools import pairwise
 from math import ceil, floor
 from typing import Any
 
@@ -28,8 +29,10 @@ LAYERS = {"Sinkhorn": 0.0, "softmax": 1.0, "exact score": 2.0}
 _TOL = 1e-8  # marginal error of a layer, and the updates in which it is reached
 _UPDATES = 200
 _AT_ONCE = 1e300  # a tolerance that the softmax meets: no update
+_ROUNDING = 1e-9  # of a number of layers
 _PARTS = 32  # of the film, of which a button takes one
 _WHERE = ("on the line", "in the plane")
+_HEIGHTS = GaussianMixture(np.zeros(1), np.ones(1), np.ones(1))
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _MARKS = (
     "The line, or the cloud, is the heat; circles are tokens, and above a line dots say"
@@ -142,16 +145,17 @@ def _places(law: GaussianMixture, n: int) -> Array:
     """Tokens (n, 2): quantiles across, and normal ones in the order of a lattice."""
     levels = (np.arange(n) + 0.5) / n
     order = np.argsort(np.argsort(np.arange(n) * _GOLDEN % 1))
-    normal = GaussianMixture([0], [1], [1])
-    return np.stack([law.ppf(levels), normal.ppf(levels[order])], axis=-1)
+    return np.stack([law.ppf(levels), _HEIGHTS.ppf(levels[order])], axis=-1)
 
 
-def advance_film(state: State, *, time: float, **values: float) -> State:
-    """The same film a part later, or from its beginning after the end."""
-    return {
-        **state,
-        "time": 0.0 if time >= HORIZON else min(HORIZON, time + HORIZON / _PARTS),
-    }
+def _law(state: State) -> GaussianMixture:
+    return GaussianMixture(state["means"], state["variances"], state["weights"])
+
+
+def advance_film(state: State, *, time: float, eps: float, **others: float) -> State:
+    """The same film some layers later, or from its beginning after the end."""
+    layers = floor(time / eps + _ROUNDING) + max(1, round(HORIZON / _PARTS / eps))
+    return {**state, "time": 0.0 if time >= HORIZON else min(HORIZON, layers * eps)}
 
 
 def draw_film(
@@ -160,16 +164,15 @@ def draw_film(
     """Tokens at one time, and the heat at that time."""
     shown = film_tokens(state, time, eps, layer, tokens, plane)
     start = film_tokens(state, 0.0, eps, layer, tokens, plane)
-    law = GaussianMixture(state["means"], state["variances"], state["weights"])
     with style():
         fig = Figure(figsize=(3.8, 2.9))
         ax = fig.subplots()
         draw = _draw_plane if plane else _draw_line
-        draw(ax, state, law.heat(time), time, shown, start)
+        draw(ax, state, _law(state).heat(time), time, shown, start)
     grown = shown.var(axis=0).mean() - start.var(axis=0).mean()
     n, name = len(shown), next(k for k, v in LAYERS.items() if v == layer)
     many = f"{n} token{'s' * (n > 1)} {_WHERE[round(plane)]}"
-    place = f"layer {floor(time / eps + 1e-9)}: {many}, {name}, ε = {eps:.3g}."
+    place = f"layer {floor(time / eps + _ROUNDING)}: {many}, {name}, ε = {eps:.3g}."
     variances = f"variance has grown by {grown:.2f}, that of the heat by {time:.2f}."
     said = film_sees(state, time, eps, layer, tokens, plane)
     return figure(
@@ -185,8 +188,8 @@ def film_tokens(
 ) -> Array:
     """Tokens at a time, (n, 1) or (n, 2); on straight lines between layers."""
     before, after = _around(state, time, eps, layer, tokens, plane)
-    rest = time / eps - floor(time / eps + 1e-9)
-    return before + rest * (after - before)
+    rest = time / eps - floor(time / eps + _ROUNDING)
+    return np.asarray(before + rest * (after - before))
 
 
 def film_sees(
@@ -218,16 +221,15 @@ def _around(
     counts = state["counts"]
     first = sum(n for n in counts if n < tokens)
     x = state["places"][first : first + round(tokens), : 2 if plane else 1]
-    done = floor(time / eps + 1e-9)
+    done = floor(time / eps + _ROUNDING)
     if layer == LAYERS["softmax"]:
         for _ in range(done):
             x = heat.softmax_step(x, eps)
         return np.stack([x, heat.softmax_step(x, eps)])
     if layer == LAYERS["exact score"]:
-        laws = [(state["means"], state["variances"], state["weights"]), ([0], [1], [1])]
         ways = [
-            heat.euler_flow(each[:, None], eps, done + 1, GaussianMixture(*law)).states
-            for each, law in zip(x.T, laws, strict=False)
+            heat.euler_flow(each[:, None], eps, done + 1, law).states
+            for each, law in zip(x.T, (_law(state), _HEIGHTS), strict=False)
         ]
         return np.concatenate(ways, axis=-1)[-2:]
     with warnings.catch_warnings():
@@ -249,9 +251,11 @@ def _draw_line(
     ax.plot(start, 0 * start - 0.1 * top, "|", color=COLORS[4], markersize=4)
     size = _size(len(x))
     ax.plot(x, 0 * x - 0.045 * top, "o", color=COLORS[0], markersize=size)
-    if len(np.unique(x)) == len(x) > 1:
-        dots = heat.node_density(x, np.full(len(x), 1 / len(x)))
-        ax.plot(x, np.minimum(dots, top), "o", color=COLORS[0], markersize=size)
+    x = np.sort(x, axis=0)
+    if len(x) > 2 and (np.diff(x, axis=0) > 0).all():
+        # The outermost tokens have a neighbor on one side only.
+        dots = heat.node_density(x, np.full(len(x), 1 / len(x)))[1:-1]
+        ax.plot(x[1:-1], np.minimum(dots, top), "o", color=COLORS[0], markersize=size)
 
 
 def _draw_plane(
@@ -260,12 +264,11 @@ def _draw_plane(
     """The density of the heat in bands, and tokens on it."""
     across = np.linspace(-state["reach"], state["reach"], 81)
     up = np.linspace(-0.75 * state["reach"], 0.75 * state["reach"], 61)
-    normal = GaussianMixture([0], [1], [1]).heat(time)
-    density = normal.pdf(up)[:, None] * law.pdf(across)
-    levels = density.max() * np.array([0.02, 0.1, 0.25, 0.5, 0.75, 1.01])
-    for low, high in zip(levels, levels[1:], strict=False):
-        shade = 0.12 + 0.4 * low / levels[-1]
-        ax.contourf(across, up, density, [low, high], colors=[COLORS[4]], alpha=shade)
+    density = _HEIGHTS.heat(time).pdf(up)[:, None] * law.pdf(across)
+    shares = density / density.max()
+    for low, high in pairwise((0.02, 0.1, 0.25, 0.5, 0.75, 1.01)):
+        shade = 0.12 + 0.4 * low
+        ax.contourf(across, up, shares, [low, high], colors=[COLORS[4]], alpha=shade)
     ax.plot(*x.T, "o", color=COLORS[0], markersize=_size(len(x)) + 1)
     ax.set(xlim=across[[0, -1]], ylim=up[[0, -1]], aspect="equal")
     ax.tick_params(labelsize=11)

@@ -221,9 +221,7 @@ def euler_flow(
     return Trajectory(times, states)
 
 
-def euler_step(
-    x: Array, eps: float, law: GaussianMixture | Components
-) -> Array:
+def euler_step(x: Array, eps: float, law: GaussianMixture | Components) -> Array:
     """One step against half the score of the law that the tokens have now."""
     return x - eps / 2 * law.score(x)
 

@@ -140,12 +140,13 @@ def effective_number(attention: Array) -> Array:
     return np.asarray(1 / np.einsum("ij,ij->i", shares, shares))
 
 
-def mostly_own(own: Array, received: Array, w: Array) -> np.bool_:
-    """Whether tokens of more than half of the weight pay over 0.9 to their own place.
+def mostly_own(shares: Array, w: Array) -> bool:
+    """Whether more than half of the weight has more than 0.9 of its attention at home.
 
-    ``own`` is the part of ``received`` that comes from there, in units of each row.
+    ``shares`` of shape (n,) are those that tokens pay to their own place.
     """
-    return np.sum(np.where(own / received > _OWN, w, 0.0)) > 0.5
+    frozen: float = np.sum(np.where(shares > _OWN, w, 0.0))
+    return frozen > 0.5
 
 
 def symmetric_update(
@@ -218,7 +219,7 @@ def _is_frozen(x: Array, w: Array, mass: Array, received: Array) -> bool:
         return False
     place = np.empty(len(x), dtype=np.int64)
     place[order] = np.concatenate([[0], np.cumsum(new)])
-    return bool(mostly_own(np.bincount(place, mass)[place], received, w))
+    return bool(mostly_own(np.bincount(place, mass)[place] / received, w))
 
 
 def warn(result: SelfTransport) -> None:

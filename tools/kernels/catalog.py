@@ -146,7 +146,7 @@ def sinkhorn_layer(
     return {
         "next": x - transport.displacement(kernel, mass, received, centered),
         "seen": transport.effective_number(kernel * mass),
-        "frozen": transport.mostly_own(own, received, weights),
+        "frozen": transport.mostly_own(own / received, weights),
     }
 
 
