@@ -4,6 +4,7 @@
 import { generator } from "./random.mjs";
 
 const SCRIPTS = {
+  film: () => import("./film.mjs"),
   globe: () => import("./globe.mjs"),
   networks: () => import("./networks.mjs"),
   weights: () => import("./weights.mjs"),
@@ -197,6 +198,7 @@ const run = (figure, data, make, kernels) => {
   };
   const api = {
     stage, values, redraw, act, play: () => play(!playing), playing: () => playing, state: data.state,
+    put: (name, value) => setters[name]((values[name] = value)),
     call: caller(kernels), random: generator(data.seed),
   };
   const rows = [...controls.children];

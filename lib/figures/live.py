@@ -89,6 +89,7 @@ def live(
         Further pictures.
     advance : callable, optional
         ``advance(state, **values)``: the next state, by the functions of the kernels.
+        An entry with the name of a control moves that control.
     again : callable, optional
         ``again(state, rng, **values)``: a first state drawn anew.
     seed : int

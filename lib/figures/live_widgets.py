@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -18,14 +19,21 @@ def live_form(exhibit: Any) -> Any:
 
     controls = {name: each.widget() for name, each in exhibit.controls.items()}
     view = ipywidgets.HTML(exhibit.frames[0]._repr_html_())
-    now = {"state": exhibit.state, "drawn": 0}
+    now = {"state": exhibit.state, "drawn": 0, "moving": False}
 
     def chosen() -> dict[str, Any]:
         return {name: each.value for name, each in controls.items()}
 
+    def put(values: Mapping[str, Any]) -> None:
+        now["moving"] = True
+        for name, value in values.items():
+            controls[name].value = value
+        now["moving"] = False
+
     def show(move: Any = None) -> None:
         try:
             state = now["state"] if move is None else move(now["state"])
+            put({name: state[name] for name in controls if name in state})
             view.value = exhibit.draw(state, **chosen())._repr_html_()
             now["state"] = state
         except ValueError as error:
@@ -47,10 +55,15 @@ def live_form(exhibit: Any) -> Any:
             show(lambda state: again(state, rng, **chosen()))
 
     def reset(_: Any) -> None:
+        put({name: each.start for name, each in exhibit.controls.items()})
         show(lambda state: exhibit.state)
 
+    def moved(_: Any) -> None:
+        if not now["moving"]:
+            show()
+
     for each in controls.values():
-        each.observe(lambda _: show(), "value")
+        each.observe(moved, "value")
     buttons = []
     if exhibit.advance is not None:
         player = ipywidgets.Play(max=10**9, interval=150, description="Play")

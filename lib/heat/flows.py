@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from lib.core.checks import LARGEST, Array, require_flag, require_line, require_positive
 from lib.core.trajectory import Trajectory, step_times
-from lib.heat.mixture import GaussianMixture, require_mixture
+from lib.heat.mixture import Components, GaussianMixture, require_mixture
 from lib.heat.nodes import SpacingWarning, widest_gap
 from lib.sinkhorn.transport import (
     ConvergenceWarning,
@@ -215,10 +215,15 @@ def euler_flow(
     states[0] = tokens
     for k, t in enumerate(times[:-1]):
         with np.errstate(over="ignore"):
-            states[k + 1] = states[k] - eps / 2 * law.heat(t).score(states[k])
+            states[k + 1] = euler_step(states[k], eps, law.heat(t))
         if not np.abs(states[k + 1]).max() <= LARGEST:
             raise ValueError(f"eps is too large: tokens left ±1e100 at step {k + 1}")
     return Trajectory(times, states)
+
+
+def euler_step(x: Array, eps: float, law: GaussianMixture | Components) -> Array:
+    """One step against half the score of the law that the tokens have now."""
+    return x - eps / 2 * law.score(x)
 
 
 def _iterated(

@@ -51,6 +51,22 @@ class Components(NamedTuple):
         scale = np.log(self.weights / _SQRT_2PI) - np.log(self.variances) / 2
         return np.asarray(_shaped(scale, x) - squares / 2)
 
+    def density(self, x: Array) -> Array:
+        """Density of the mixture, of the shape of x."""
+        return np.asarray(np.exp(self.logs(x)).sum(axis=0))
+
+    def score(self, x: Array) -> Array:
+        """Derivative of its logarithm, of the shape of x; not finite too far away."""
+        logs = self.logs(x)  # (C, ...)
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = np.exp(logs - logs.max(axis=0))
+            pulls = -self.standard(x) / self.roots(x)
+            return np.asarray((share * pulls).sum(axis=0) / share.sum(axis=0))
+
+    def heated(self, t: float) -> Components:
+        """The components after time t of the heat flow."""
+        return self._replace(variances=self.variances + t)
+
     def log_tail(self, standard: Array) -> Array:
         """Logarithm of the lower tail at standardized points (C, ...)."""
         logs = log_ndtr(standard) + _shaped(np.log(self.weights), standard[0])
@@ -88,7 +104,7 @@ class Components(NamedTuple):
 
 def _shaped(values: Array, x: Array) -> Array:
     """Values (C,) of the components, ready to meet x along a first axis."""
-    return values.reshape(-1, *[1] * x.ndim)
+    return values[(slice(None), *[None] * x.ndim)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +168,7 @@ class GaussianMixture:
 
     def pdf(self, x: npt.ArrayLike) -> Array:
         """Density at x, of the shape of x. Raises ValueError as :meth:`score`."""
-        return np.asarray(np.exp(self._components.logs(_points(x))).sum(axis=0))
+        return self._components.density(_points(x))
 
     def cdf(self, x: npt.ArrayLike) -> Array:
         """Distribution function at x, of the shape of x; raises as :meth:`score`."""
@@ -170,17 +186,12 @@ class GaussianMixture:
         all components in their unit that its square leaves the float range.
         """
         points = _points(x)
-        components = self._components
-        logs = components.logs(points)  # (C, ...)
-        with np.errstate(over="ignore", invalid="ignore"):
-            share = np.exp(logs - logs.max(axis=0))
-            pulls = -components.standard(points) / components.roots(points)
-            score = (share * pulls).sum(axis=0) / share.sum(axis=0)
+        score = self._components.score(points)
         if not np.isfinite(score).all():
             raise ValueError(
                 f"x is too far from the components: {np.abs(points).max():.3g}"
             )
-        return np.asarray(score)
+        return score
 
     def log_derivatives(self, x: npt.ArrayLike, order: int) -> Array:
         r"""Derivatives of :math:`\log\rho` at x, from the first to the given order.
@@ -266,7 +277,7 @@ class GaussianMixture:
                 f"t must leave variances from 0 to 1e100, got {t!r} for the least"
                 f" variance {self.variances.min():.3g}"
             )
-        return GaussianMixture(self.means, self.variances + time, self.weights)
+        return GaussianMixture(*self._components.heated(time))
 
     def ornstein_uhlenbeck(self, t: float, variance: float = 1.0) -> GaussianMixture:
         r"""The mixture after time t of the flow to :math:`\mathcal N(0, s)`.

@@ -17,7 +17,7 @@ from lib.core.checks import (
 from lib.heat.nodes import node_cells
 from lib.sinkhorn.attention import sinkhorn_attention
 from lib.sinkhorn.kernel import GibbsKernel
-from lib.sinkhorn.transport import checked_problem, self_transport
+from lib.sinkhorn.transport import checked_problem, displacement, self_transport
 
 _LIGHTEST = 1e-300  # weights below are raised to it
 
@@ -58,8 +58,7 @@ def softmax_step(
     tokens, number, w, _ = checked_problem(x, eps, weights, 1.0)
     if kernel == "distance":
         gibbs = GibbsKernel(tokens, number)
-        mean = gibbs @ (w[:, None] * gibbs.centered) / (gibbs @ w)[:, None]
-        return np.asarray(tokens + (gibbs.centered - mean))
+        return tokens - displacement(gibbs, w, gibbs @ w, gibbs.centered)
     with np.errstate(over="ignore", invalid="ignore"):
         scores = tokens @ (tokens / number).T + np.log(w)  # (n, n)
     if not (np.abs(scores) <= LARGEST).all():

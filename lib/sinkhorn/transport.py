@@ -113,8 +113,8 @@ class SelfTransport:
 
     def displacement(self) -> Array:
         """B(x) − x, shape (n, d), where differences of large numbers cancel early."""
-        centered = self._kernel.centered
-        return np.asarray(self._average(centered) - centered)
+        mass = self.weights * self.right
+        return displacement(self._kernel, mass, self._received, self._kernel.centered)
 
     def effective_neighbors(self) -> Array:
         r"""Effective number of neighbors :math:`1 / \sum_j P_{ij}^2`, shape (n,).
@@ -122,12 +122,8 @@ class SelfTransport:
         From 1, where a token sees itself only, to n.
         """
         mass = self.weights * self.right
-        squares = []
-        for _, block in self._kernel.blocks():
-            shares = block * mass
-            shares /= shares.sum(axis=1, keepdims=True)
-            squares.append(np.einsum("ij,ij->i", shares, shares))
-        return np.asarray(1 / np.concatenate(squares))
+        rows = [effective_number(block * mass) for _, block in self._kernel.blocks()]
+        return np.concatenate(rows)
 
     def _average(self, values: Array) -> Array:
         mass = self.weights * self.right
@@ -139,6 +135,28 @@ def average(
 ) -> Array:
     """Σ_j P_ij values_j with the rows K_ij mass_j of P normalized, (n, k)."""
     return (kernel @ (mass[:, None] * values)) / received[:, None]
+
+
+def displacement(
+    kernel: GibbsKernel | Array, mass: Array, received: Array, centered: Array
+) -> Array:
+    """B(x) − x, (n, d), of tokens about their mean: a layer takes it off the tokens."""
+    return average(kernel, mass, received, centered) - centered
+
+
+def effective_number(attention: Array) -> Array:
+    """1 / Σ_j P_ij² of the rows (..., n) of an attention, normalized to P."""
+    shares = attention / attention.sum(axis=1, keepdims=True)
+    return np.asarray(1 / np.einsum("ij,ij->i", shares, shares))
+
+
+def mostly_own(shares: Array, w: Array) -> bool:
+    """Whether more than half of the weight has more than 0.9 of its attention at home.
+
+    ``shares`` of shape (n,) are those that tokens pay to their own place.
+    """
+    frozen: float = np.sum(np.where(shares > _OWN, w, 0.0))
+    return frozen > 0.5
 
 
 def symmetric_update(
@@ -211,8 +229,7 @@ def _is_frozen(x: Array, w: Array, mass: Array, received: Array) -> bool:
         return False
     place = np.empty(len(x), dtype=np.int64)
     place[order] = np.concatenate([[0], np.cumsum(new)])
-    own = np.bincount(place, mass)[place] / received
-    return bool(w[own > _OWN].sum() > 0.5)
+    return bool(mostly_own(np.bincount(place, mass)[place] / received, w))
 
 
 def warn(result: SelfTransport) -> None:

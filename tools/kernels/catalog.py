@@ -15,6 +15,7 @@ import numpy as np
 from lib import attention, gram, sde, sinkhorn, sphere
 from lib.core import psd, wishart
 from lib.gram import pairs
+from lib.heat import flows, mixture
 from lib.sde import stepping, two_tokens
 from lib.sinkhorn import transport
 from tools.kernels.graph import Shape
@@ -138,8 +139,15 @@ def sinkhorn_update(kernel: Any, weights: Any, u: Any) -> Values:
     return {"next": following, "received": received, "error": error}
 
 
-def sinkhorn_average(kernel: Any, mass: Any, received: Any, values: Any) -> Values:
-    return {"average": transport.average(kernel, mass, received, values)}
+def sinkhorn_layer(
+    x: Any, kernel: Any, weights: Any, mass: Any, received: Any, own: Any
+) -> Values:
+    centered = x - x.mean(axis=0)
+    return {
+        "next": x - transport.displacement(kernel, mass, received, centered),
+        "seen": transport.effective_number(kernel * mass),
+        "frozen": transport.mostly_own(own / received, weights),
+    }
 
 
 def clouds(rng: np.random.Generator, n: int) -> Values:
@@ -155,7 +163,36 @@ def clouds(rng: np.random.Generator, n: int) -> Values:
         "u": u,
         "mass": weights * u,
         "received": kernel @ (weights * u),
-        "values": x,
+        "own": weights * u,
+    }
+
+
+# The heat flow of a mixture.
+
+
+def mixture_density(
+    x: Any, time: Any, means: Any, variances: Any, weights: Any
+) -> Values:
+    law = mixture.Components(means, variances, weights).heated(time)
+    return {"density": law.density(x)}
+
+
+def mixture_step(
+    x: Any, eps: Any, time: Any, means: Any, variances: Any, weights: Any
+) -> Values:
+    law = mixture.Components(means, variances, weights).heated(time)
+    return {"next": flows.euler_step(x, eps, law)}
+
+
+def points_and_mixtures(rng: np.random.Generator, n: int, c: int) -> Values:
+    shares = rng.uniform(1, 2, c)
+    return {
+        "x": 3 * rng.standard_normal(n),
+        "eps": rng.uniform(0.1, 1),
+        "time": rng.uniform(0, 4),
+        "means": 2 * rng.standard_normal(c),
+        "variances": rng.uniform(0.5, 2, c),
+        "weights": shares / shares.sum(),
     }
 
 
@@ -274,6 +311,7 @@ def cosines_of_tokens(rng: np.random.Generator, n: int) -> Values:
 NEGATIVE = {"beta": lambda beta: -abs(beta)}
 X: dict[str, Shape] = {"x": ("n", 3), "beta": ()}
 KERNEL: dict[str, Shape] = {"kernel": ("n", "n")}
+MIXTURE: dict[str, Shape] = dict.fromkeys(("means", "variances", "weights"), ("c",))
 LAW: dict[str, Shape] = {"branch": (), "tau0": ()}
 ROOT: dict[str, Shape] = {"root": ("p", 2, 2)}
 KERNELS = [
@@ -351,11 +389,29 @@ KERNELS = [
         clouds,
     ),
     Kernel(
-        "sinkhorn_average",
-        "lib.sinkhorn.transport:average",
-        sinkhorn_average,
-        {**KERNEL, "mass": ("n",), "received": ("n",), "values": ("n", 2)},
+        "sinkhorn_layer",
+        "lib.sinkhorn.transport:displacement",
+        sinkhorn_layer,
+        {
+            "x": ("n", 2),
+            **KERNEL,
+            **dict.fromkeys(("weights", "mass", "received", "own"), ("n",)),
+        },
         clouds,
+    ),
+    Kernel(
+        "mixture_density",
+        "lib.heat:GaussianMixture",
+        mixture_density,
+        {"x": ("n",), "time": (), **MIXTURE},
+        points_and_mixtures,
+    ),
+    Kernel(
+        "mixture_step",
+        "lib.heat.flows:euler_step",
+        mixture_step,
+        {"x": ("n",), "eps": (), "time": (), **MIXTURE},
+        points_and_mixtures,
     ),
     Kernel(
         "chain_step",
