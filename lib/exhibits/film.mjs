@@ -12,7 +12,7 @@ const HELP =
 const LEVELS = [0.75, 0.5, 0.25, 0.1, 0.02]; // of the largest density
 const shade = (p) => {
   const level = LEVELS.find((each) => p >= each);
-  return level === undefined ? 0 : 255 * (0.12 + 0.4 * level);
+  return level === undefined ? 0 : 255 * (0.14 + 0.5 * level);
 };
 const two = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");
 const heights = { c: 1, means: Float64Array.of(0), variances: Float64Array.of(1), weights: Float64Array.of(1) };
