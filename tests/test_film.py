@@ -214,24 +214,21 @@ def test_film_plays_to_its_end_and_from_its_beginning(visit):
 def test_layers_pass_one_by_one_or_several_where_they_are_short(visit):
     _, figure = visit(FILM, reduced_motion="reduce")
     begun(figure)
-    for eps, time, layers in (
-        (0.5, 0.0, [1, 2, 3]), (0.01, 0.0, [12, 24, 36]), (16.0, 2.0, [0, 0])
+    for eps, steps in (
+        (0.5, [(0.5, 1), (1.0, 2), (1.5, 3)]), (0.01, [(0.12, 12), (0.24, 24)]),
+        (16.0, [(4.0, 0), (0.0, 0), (4.0, 0)]),
     ):  # fmt: skip
-        choose(figure, eps=eps, time=time)
-        says(figure, f"^Time {time:.2f}, layer")
-        for layer in layers:
+        choose(figure, eps=eps, time=0.0)
+        says(figure, f"^Time 0.00, .*ε = {eps:g}")
+        for time, layer in steps:
             button(figure, "Step").click()
-            at = layer * eps if eps < 4 else 4 * (not time)
-            assert (
-                numbers(says(figure, f"^Time {at or 4 * (eps > 4):.2f},"))[1] == layer
-            )
-            time = 4 * (eps > 4)
+            says(figure, f"^Time {time:.2f}, layer {layer}:")
 
 
-def spot(figure, k, n):
-    """Where token k of the line lies in the window, and how wide the canvas is."""
+def spot(figure, k, n, **changes):
+    """Where token k of the line lies in the window, and a unit of the line."""
     box = figure.locator(CANVAS).bounding_box()
-    values = starts(OPENS.controls) | {"tokens": float(n)}
+    values = starts(OPENS.controls) | {"tokens": float(n), **changes}
     x = film_tokens(OPENS.state, **values)[k, 0]
     half = (box["width"] - 44) / 2
     across = box["x"] + 34 + half * (1 + x / OPENS.state["reach"])
@@ -284,15 +281,21 @@ def test_tokens_dragged_together_stay_together(visit):
     begun(figure)
     choose(figure, tokens=25.0, time=0.0)
     says(figure, "^Time 0.00, .*25 tokens")
+    # All to the right end, where the axis stops them.
+    for k in range(24):
+        page.mouse.move(*spot(figure, k, 25, time=0.0)[:2])
+        page.mouse.down()
+        assert figure.evaluate(HELD) == str(k)
+        x, y, unit = spot(figure, 24, 25, time=0.0)
+        page.mouse.move(x + 20 * unit, y)
+        page.mouse.up()
     canvas = figure.locator(CANVAS)
     canvas.focus()
-    # All to the right end, where the axis stops them.
-    for _ in range(25):
-        canvas.press(".")
-        for _ in range(40):
-            canvas.press("Shift+ArrowRight")
-    said = says(figure, "^Time 0.00")
-    assert "A token sees about 25.0 tokens" in said and numbers(said)[3] < -4
+    canvas.press(".")
+    for _ in range(12):
+        canvas.press("Shift+ArrowRight")
+    said = says(figure, "^Time 0.00.* A token sees about 25.0 tokens")
+    assert numbers(said)[3] < -4
     for kind in LAYERS.values():
         figure.get_by_role("radio", name=[*LAYERS][int(kind)], exact=True).check()
         for eps in (0.002, 0.06, 16.0):
@@ -342,7 +345,6 @@ def test_token_in_the_plane_is_dragged_both_ways(visit):
     start = film_tokens(OPENS.state, 0.0, 1.0, 0.0, 50.0, 1.0)
     moved = start + [0, 2] * (np.arange(50)[:, None] == 0)
     grown = (moved.var(axis=0) - start.var(axis=0)).mean()
-    figure.page.wait_for_timeout(0)
     said = says(figure, f"grown by {grown:.2f}".replace("-", "−"))
     assert numbers(said)[:3] == [0, 0, 50]
 

@@ -309,7 +309,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     },
     // To the end of the next layer, of several where they are short.
     step() {
-      const many = Math.max(1, Math.round(horizon / state.parts / values.eps));
+      const many = Math.max(1, Math.floor(horizon / state.parts / values.eps));
       put("time", values.time >= horizon ? 0 : Math.min(horizon, (at()[0] + many) * values.eps));
     },
     draw(anew) {

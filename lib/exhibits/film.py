@@ -151,7 +151,7 @@ def _law(state: State) -> GaussianMixture:
 
 def advance_film(state: State, *, time: float, eps: float, **others: float) -> State:
     """The same film some layers later, or from its beginning after the end."""
-    layers = floor(time / eps + _ROUNDING) + max(1, round(HORIZON / _PARTS / eps))
+    layers = floor(time / eps + _ROUNDING) + max(1, floor(HORIZON / _PARTS / eps))
     return {**state, "time": 0.0 if time >= HORIZON else min(HORIZON, layers * eps)}
 
 
