@@ -2,21 +2,24 @@
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from scipy.stats import ks_2samp
+from scipy.stats import ks_2samp, norm
 
-from lib import exhibits, gram, sphere
+from lib import exhibits, gram, heat, sinkhorn, sphere
 from lib.attention import softmax
 from lib.core import psd
+from lib.exhibits.film import LAYERS, draw_film, film_sees, film_tokens
 from lib.exhibits.globe import FIRST, LAST, advance_globe, draw_globe
 from lib.exhibits.networks import draw_networks, limit_cosines, network_cosines
 from lib.figures import BookFigure, Choice, Exhibit, Slider, figure, live, style
 
 RNG = np.random.default_rng(3)
 TOKENS = sphere.uniform_tokens(12, 3, rng=RNG)
+MIXTURE = heat.GaussianMixture([-2, 2], [1, 1], [0.5, 0.5])
 NOW = {"beta": 6.0, "value": 1.0, "tokens": 12.0}
 
 
@@ -36,6 +39,11 @@ def weights():
 @pytest.fixture(scope="module")
 def networks():
     return exhibits.networks(0.3, width=12, networks=300, seed=5)
+
+
+@pytest.fixture(scope="module")
+def film():
+    return exhibits.film(MIXTURE, eps=0.1, time=0.5, tokens=30)
 
 
 def described(exhibit):
@@ -269,6 +277,128 @@ def test_widget_moves_networks_through_their_layers(networks):
     assert view.value == first
 
 
+def test_film_describes_what_the_page_computes(film):
+    found = described(film)
+    assert found["kernels"] == {
+        "kernel": "sinkhorn-kernel", "update": "sinkhorn-update",
+        "layer": "sinkhorn-layer", "score": "mixture-step", "heat": "mixture-density",
+    }  # fmt: skip
+    assert found["state"]["counts"] == [25, 30, 50, 100, 200]
+    places = np.reshape(found["state"]["places"], (-1, 2))
+    assert places.shape == (405, 2) and len(film.frames) == 3
+    for n, start in ((25, 0), (30, 25), (200, 205)):
+        x = places[start : start + n]
+        levels = (np.arange(n) + 0.5) / n
+        assert np.abs(MIXTURE.cdf(x[:, 0]) - levels).max() < 1e-9
+        assert np.abs(norm.cdf(np.sort(x[:, 1])) - levels).max() < 1e-9
+        # Heights have nothing to do with the places below them.
+        assert abs(np.corrcoef(x.T)[0, 1]) < 0.1
+    assert found["controls"]["eps"]["log"] and found["controls"]["time"]["high"] == 4
+
+
+def film_start(film, n, plane):
+    counts = film.state["counts"]
+    first = sum(counts[: counts.index(n)])
+    return film.state["places"][first : first + n, : 1 + plane]
+
+
+@pytest.mark.filterwarnings("ignore::lib.sinkhorn.FrozenFlowWarning")
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("plane", [0, 1])
+@pytest.mark.parametrize(
+    ("eps", "n"), [(0.002, 25), (0.03, 30), (0.5, 100), (2.0, 200)]
+)
+def test_film_is_the_flow_of_lib(film, layer, plane, eps, n):
+    x = film_start(film, n, plane)
+    laws = MIXTURE, heat.GaussianMixture([0], [1], [1])
+    for k in range(4):
+        place = eps, LAYERS[layer], n, plane
+        found = film_tokens(film.state, k * eps, *place)
+        assert np.abs(found - x).max() < 1e-12 * np.abs(x).max()
+        before = x
+        if layer == "Sinkhorn":
+            x = sinkhorn.bridge_step(x, eps, tol=film.state["tol"])
+        elif layer == "softmax":
+            x = heat.softmax_step(x, eps)
+        else:
+            scores = [
+                law.heat(k * eps).score(each)
+                for law, each in zip(laws, x.T, strict=False)
+            ]
+            x = x - eps / 2 * np.stack(scores, axis=1)
+        between = film_tokens(film.state, (k + 0.25) * eps, *place)
+        assert np.abs(between - (0.75 * before + 0.25 * x)).max() < 1e-11
+
+
+@pytest.mark.parametrize("plane", [0, 1])
+@pytest.mark.parametrize("layer", ["Sinkhorn", "softmax"])
+def test_film_says_that_tokens_are_frozen_where_lib_warns(film, plane, layer):
+    said = []
+    for n in (25, 50, 200):
+        x = film_start(film, n, plane)
+        for eps in (0.002, 0.004, 0.008, 0.016, 0.06, 0.12, 0.25, 16):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                # The softmax is the attention before any update.
+                tol = 1e-8 if layer == "Sinkhorn" else 1e300
+                plan = sinkhorn.self_transport(x, eps, tol=tol)
+            warned = sinkhorn.FrozenFlowWarning in {each.category for each in caught}
+            words = film_sees(film.state, 0.0, eps, LAYERS[layer], n, plane)
+            assert ("hardly see each other" in words) is warned
+            seen = plan.effective_neighbors().mean()
+            assert warned or f"sees about {seen:.1f} tokens" in words
+            said.append(warned)
+    assert {True, False} == {*said}
+
+
+def test_film_of_one_token():
+    one = exhibits.film(MIXTURE, tokens=1, caption="One.")
+    assert one.caption.startswith("One. The line")
+    for layer, kind in LAYERS.items():
+        for place, plane in (("on the line", 0.0), ("in the plane", 1.0)):
+            for eps, time in ((0.002, 0.0), (0.02, 4.0), (16.0, 4.0)):
+                said = draw_film(
+                    one.state, time=time, eps=eps, layer=kind, tokens=1.0, plane=plane
+                ).caption
+                begins = f"Time {time:.2f}, layer {round(time / eps - 0.49)}: 1 token"
+                assert said.startswith(f"{begins} {place}, {layer}, ε = {eps:g}.")
+                assert ("single token has nobody" in said) is (layer != "exact score")
+                assert "variance has grown by 0.00" in said
+
+
+def test_widget_plays_the_time_of_the_film(film):
+    row, time, eps, layer, tokens, plane, view = film.widget().children
+    player, step, reset = row.children
+    first = view.value
+    assert "Time 0.50, layer 5: 30 tokens on the line, Sinkhorn" in first
+    step.click()
+    assert time.value == pytest.approx(0.6) and "Time 0.60, layer 6:" in view.value
+    player.value = 1
+    assert time.value == pytest.approx(0.7) and "Time 0.70, layer 7:" in view.value
+    time.value = 4.0
+    assert "layer 40:" in view.value
+    step.click()
+    assert time.value == 0 and "Time 0.00, layer 0:" in view.value
+    # Short layers pass several at a time.
+    eps.value = 0.01
+    step.click()
+    assert "Time 0.12, layer 12:" in view.value
+    tokens.value, plane.value, layer.value = 200.0, 1.0, 1.0
+    assert "200 tokens in the plane, softmax, ε = 0.01." in view.value
+    assert view.value.count("hardly see each other") == 1
+    reset.click()
+    assert view.value == first and (tokens.value, eps.value) == (30, 0.1)
+
+
+def test_picture_of_tokens_in_one_place(film):
+    """Nothing of a density is drawn where there is none."""
+    state = {**film.state, "places": 0 * film.state["places"] + 1.0}
+    for plane in (0.0, 1.0):
+        drawn = draw_film(state, time=0.5, eps=0.1, layer=0.0, tokens=30.0, plane=plane)
+        assert "grown by 0.00" in drawn.caption
+        assert "sees about 30.0 tokens" in drawn.caption
+
+
 def test_places_of_a_slider_and_its_values_agree():
     for slider in (
         Slider("a", 0.1, 100.0, 0.0, log=True, zero=True),
@@ -310,6 +440,15 @@ def test_places_of_a_slider_and_its_values_agree():
         (lambda: exhibits.globe(np.eye(4)), r"x0 must have shape \(n, 3\)"),
         (lambda: exhibits.globe(np.eye(3), 101.0), "beta must be from 0 to 100"),
         (lambda: exhibits.globe(np.eye(3), opens=0.01), "opens must be from 0.1"),
+        (lambda: exhibits.film(3), "law must be a GaussianMixture, got 3"),
+        (lambda: exhibits.film(MIXTURE, eps=0.001), "eps must be from 0.002 to 16"),
+        (lambda: exhibits.film(MIXTURE, time=4.5), "time must be from 0 to 4, got 4.5"),
+        (lambda: exhibits.film(MIXTURE, tokens=201), "tokens must be .* to 200"),
+        (lambda: exhibits.film(MIXTURE, tokens=0), "tokens must be .* from 1 to"),
+        (lambda: exhibits.film(MIXTURE, layer="sinkhorn"), "layer must be one of Sink"),
+        (lambda: exhibits.film(MIXTURE, layer=0), "layer must be one of .*, got 0"),
+        (lambda: exhibits.film(MIXTURE, plane=1), "plane must be True or False, got 1"),
+        (lambda: exhibits.film(MIXTURE, caption=3), "caption must be a text, got 3"),
         (lambda: exhibits.networks(1.0), "start must be from -0.99 to 0.99, got 1.0"),
         (lambda: exhibits.networks(0.3, width=3), "width must be"),
         (lambda: exhibits.networks(0.3, width=8.5), "width must be"),

@@ -12,7 +12,7 @@ const HELP =
 const LEVELS = [0.75, 0.5, 0.25, 0.1, 0.02]; // of the largest density
 const shade = (p) => {
   const level = LEVELS.find((each) => p >= each);
-  return level === undefined ? 0 : 255 * (0.12 + 0.4 * level);
+  return level === undefined ? 0 : 255 * (0.14 + 0.5 * level);
 };
 const two = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");
 const heights = { c: 1, means: Float64Array.of(0), variances: Float64Array.of(1), weights: Float64Array.of(1) };
@@ -309,7 +309,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     },
     // To the end of the next layer, of several where they are short.
     step() {
-      const many = Math.max(1, Math.round(horizon / state.parts / values.eps));
+      const many = Math.max(1, Math.floor(horizon / state.parts / values.eps));
       put("time", values.time >= horizon ? 0 : Math.min(horizon, (at()[0] + many) * values.eps));
     },
     draw(anew) {

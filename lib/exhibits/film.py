@@ -35,8 +35,8 @@ _WHERE = ("on the line", "in the plane")
 _HEIGHTS = GaussianMixture(np.zeros(1), np.ones(1), np.ones(1))
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _MARKS = (
-    "The line, or the cloud, is the heat; circles are tokens, and above a line dots say"
-    " how densely they lie. Between layers they glide."
+    "The line, or in the plane the shades, is the heat; circles are tokens, and dots"
+    " above the line say how densely they lie. Between layers tokens glide."
 )
 _FROZEN = (
     " Tokens hardly see each other: most pay more than nine tenths of their attention"
@@ -126,10 +126,7 @@ def film(
             "tokens": Choice(
                 "tokens", {str(n): float(n) for n in counts}, float(tokens)
             ),
-            "plane": Choice(
-                "tokens are", {name: float(k) for k, name in enumerate(_WHERE)},
-                float(plane),
-            ),
+            "plane": Choice("tokens on a", {"line": 0, "plane": 1}, float(plane)),
         },
         kernels={
             "kernel": "sinkhorn-kernel", "update": "sinkhorn-update",
@@ -144,7 +141,7 @@ def film(
 def _places(law: GaussianMixture, n: int) -> Array:
     """Tokens (n, 2): quantiles across, and normal ones in the order of a lattice."""
     levels = (np.arange(n) + 0.5) / n
-    order = np.argsort(np.argsort(np.arange(n) * _GOLDEN % 1))
+    order = np.argsort(np.argsort((np.arange(n) * _GOLDEN + 0.25) % 1))
     return np.stack([law.ppf(levels), _HEIGHTS.ppf(levels[order])], axis=-1)
 
 
@@ -154,7 +151,7 @@ def _law(state: State) -> GaussianMixture:
 
 def advance_film(state: State, *, time: float, eps: float, **others: float) -> State:
     """The same film some layers later, or from its beginning after the end."""
-    layers = floor(time / eps + _ROUNDING) + max(1, round(HORIZON / _PARTS / eps))
+    layers = floor(time / eps + _ROUNDING) + max(1, floor(HORIZON / _PARTS / eps))
     return {**state, "time": 0.0 if time >= HORIZON else min(HORIZON, layers * eps)}
 
 
@@ -267,7 +264,7 @@ def _draw_plane(
     density = _HEIGHTS.heat(time).pdf(up)[:, None] * law.pdf(across)
     shares = density / density.max()
     for low, high in pairwise((0.02, 0.1, 0.25, 0.5, 0.75, 1.01)):
-        shade = 0.12 + 0.4 * low
+        shade = 0.14 + 0.5 * low
         ax.contourf(across, up, shares, [low, high], colors=[COLORS[4]], alpha=shade)
     ax.plot(*x.T, "o", color=COLORS[0], markersize=_size(len(x)) + 1)
     ax.set(xlim=across[[0, -1]], ylim=up[[0, -1]], aspect="equal")

@@ -32,8 +32,10 @@ def live_form(exhibit: Any) -> Any:
 
     def show(move: Any = None) -> None:
         try:
-            state = now["state"] if move is None else move(now["state"])
-            put({name: state[name] for name in controls if name in state})
+            state = now["state"]
+            if move is not None:
+                state = move(state)
+                put({name: state[name] for name in controls if name in state})
             view.value = exhibit.draw(state, **chosen())._repr_html_()
             now["state"] = state
         except ValueError as error:

@@ -472,6 +472,10 @@ CALLS = {
     "figures.Choice": dict(label="b", options={"one": 1.0, "two": 2.0}, start=1.0),
     "figures.Choice.html": dict(self=Choice("b", {"1": 1.0, "2": 2.0}, 1.0), key="k"),
     "figures.Exhibit": "live",
+    "exhibits.film": dict(
+        law=LAW, eps=0.5, time=0.5, tokens=25, layer="softmax", plane=True,
+        caption="See there.",
+    ),
     "exhibits.globe": dict(
         x0=np.eye(3), beta=2.0, opens=1.0, seed=3, caption="See there."
     ),
@@ -645,6 +649,8 @@ figures.live script=none draw=none,to-none state=inner-nan controls=inner-none
 figures.Slider label=none low=none,nan,zero high=nan start=nan log=none zero=none
 samples.energy_distance one=nan,short other=nan
 figures.Choice label=none options=none start=nan
+exhibits.film law=none,number eps=nan,zero,huge time=nan,huge tokens=nan,zero
+  layer=none plane=none
 exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan
 exhibits.networks start=nan,huge depth=nan,zero,huge temperature=nan,zero,huge
   seed=nan

@@ -1,0 +1,410 @@
+"""The live film of Sinkhorn attention: its layers and its heat are those of lib."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from test_live_exhibits import (
+    FILM,
+    FIRST,
+    INK,
+    NOTE,
+    STAGE,
+    begun,
+    button,
+    paused,
+    says,
+    slide,
+)
+
+from lib import exhibits, heat, sinkhorn
+from lib.exhibits.film import LAYERS, film_sees, film_tokens
+from lib.figures.controls import starts
+
+LAW = heat.GaussianMixture([-2, 2], [1, 1], [0.5, 0.5])
+OPENS = exhibits.film(LAW)
+CANVAS = FIRST[FILM]
+CLOSE = 1e-12
+KERNELS = [*OPENS.kernels.items()]
+# A function of the page with the kernels of the site.
+CALLED = """async ([site, kernels, cases, state]) => {
+  const at = (file) => import(`${site}_static/${file}.mjs`);
+  const made = {};
+  for (const [role, file] of kernels)
+    made[role] = (await at(`kernels/${file}`)).default;
+  const call = (name, inputs) => {
+    const found = made[name](inputs);
+    if (!found.ok) throw new Error(`${name} is not ok`);
+    return found;
+  };
+  const { layer, densities } = await at("film");
+  return cases.map(({ x, values, time }) => {
+    const given = Float64Array.from(x);
+    const { next, seen, frozen } = layer(state, values, call, given, time);
+    const density = [...densities(given)];
+    return { next: [...next], seen: seen && [...seen], frozen, density };
+  });
+}"""
+
+
+def plain(state):
+    return {name: np.ravel(value).tolist() if np.ndim(value) else value
+            for name, value in state.items()}  # fmt: skip
+
+
+def cases():
+    """Tokens at sizes that were never recorded, on the line and in the plane."""
+    rng = np.random.default_rng(8)
+    for n in (1, 2, 3, 17, 60):
+        for plane in (0, 1):
+            x = rng.standard_normal((n, 2)) * [2, plane]
+            copies = np.repeat(x[: max(1, n // 3)], 3, axis=0)[:n]
+            for tokens in (x, copies, np.tile(x[:1], (n, 1))):
+                for eps in (0.002, 0.06, 0.7, 16.0):
+                    yield tokens, plane, eps, float(rng.uniform(0, 4))
+
+
+def layer_of_lib(x, plane, eps, time, kind):
+    """Tokens after a layer, the neighbors of each, and whether they are frozen."""
+    x = x[:, : 1 + plane]
+    if kind == LAYERS["exact score"]:
+        laws = LAW.heat(time), heat.GaussianMixture([0], [1], [1]).heat(time)
+        pairs = zip(laws, x.T, strict=False)
+        scores = np.stack([law.score(each) for law, each in pairs], axis=1)
+        return x - eps / 2 * scores, None, False
+    softmax = kind == LAYERS["softmax"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        now = sinkhorn.self_transport(x, eps, tol=1e300 if softmax else 1e-8)
+        if softmax:
+            after = heat.softmax_step(x, eps)
+        else:
+            after = sinkhorn.bridge_step(x, eps, tol=1e-8)
+    return after, now.effective_neighbors(), now.frozen
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer_of_the_page_is_that_of_lib(visit, site, name):
+    page, _ = visit(FILM, reduced_motion="reduce")
+    kind, asked, verdicts = LAYERS[name], [*cases()], set()
+    given = [
+        {
+            "x": x.ravel().tolist(), "time": time,
+            "values": {"eps": eps, "layer": kind, "plane": plane},
+        }
+        for x, plane, eps, time in asked
+    ]  # fmt: skip
+    answers = page.evaluate(CALLED, [site, KERNELS, given, plain(OPENS.state)])
+    for (x, plane, eps, time), found in zip(asked, answers, strict=True):
+        after, seen, frozen = layer_of_lib(x, plane, eps, time, kind)
+        next_ = np.reshape(found["next"], (-1, 2))
+        size = np.abs(after).max()
+        assert np.abs(next_[:, : 1 + plane] - after).max() <= CLOSE * size
+        assert plane or not next_[:, 1].any()
+        assert found["frozen"] is frozen
+        verdicts.add(frozen)
+        if seen is not None:
+            assert np.abs(found["seen"] - seen).max() <= CLOSE * len(x)
+    assert verdicts == ({False} if name == "exact score" else {True, False})
+
+
+def test_dots_are_the_densities_of_lib(visit, site):
+    page, _ = visit(FILM, reduced_motion="reduce")
+    asked = [each for each in cases() if len({*each[0][:, 0]}) == len(each[0]) > 1]
+    values = {"eps": 1.0, "layer": LAYERS["exact score"], "plane": 0}
+    given = [{"x": x.ravel().tolist(), "time": 0, "values": values} for x, *_ in asked]
+    answers = page.evaluate(CALLED, [site, KERNELS, given, plain(OPENS.state)])
+    for (x, *_), found in zip(asked, answers, strict=True):
+        wanted = heat.node_density(x[:, :1], np.full(len(x), 1 / len(x)))
+        assert np.abs(found["density"] / wanted - 1).max() < 1e-11
+
+
+def choose(figure, **changes):
+    """Move the controls, each by its name; the values that they have then."""
+    values = starts(OPENS.controls)
+    for name, value in changes.items():
+        control = OPENS.controls[name]
+        values[name] = value
+        if name in ("eps", "time"):
+            slide(figure, control.label, control.place(value))
+            continue
+        label = next(k for k, v in control.options.items() if v == value)
+        figure.get_by_role("radio", name=label, exact=True).check()
+    return values
+
+
+def numbers(said):
+    """Time, layer, tokens, and how much their variance has grown and that of heat."""
+    found = re.match(
+        r"Time ([\d.]+), layer (\d+): (\d+) tokens? .* grown by ([\u2212\d.]+), that of"
+        r" the heat by ([\d.]+)\.", said,
+    )  # fmt: skip
+    return [float(each.replace("\u2212", "-")) for each in found.groups()]
+
+
+DONE = r"^Time .*that of the heat by [\d.]+\."
+MOVES = [
+    {}, {"time": 0.0}, {"time": 4.0}, {"eps": 0.002, "time": 0.5}, {"eps": 16.0},
+    {"eps": 16.0, "time": 4.0}, {"tokens": 25.0, "eps": 0.004}, {"tokens": 200.0},
+    {"plane": 1.0}, {"plane": 1.0, "tokens": 200.0, "eps": 0.2},
+    {"plane": 1.0, "tokens": 25.0, "eps": 16.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_page_says_what_lib_computes(visit, layer):
+    _, figure = visit(FILM, reduced_motion="reduce")
+    begun(figure)
+    for change in MOVES:
+        button(figure, "Reset").click()
+        values = choose(figure, layer=LAYERS[layer], **change)
+        place = f"{values['tokens']:.0f} tokens {'in' if values['plane'] else 'on'} the"
+        said = says(
+            figure,
+            f"^Time {values['time']:.2f}, layer .*: {place} .*, {layer}, "
+            f"ε = {values['eps']:.2g}[0-9]*\\. Their variance has grown",
+        )
+        state, values = OPENS.state, {k: float(v) for k, v in values.items()}
+        x = film_tokens(state, **values)
+        start = film_tokens(state, **values | {"time": 0.0})
+        grown = x.var(axis=0).mean() - start.var(axis=0).mean()
+        found = numbers(said)
+        assert found[:2] == [values["time"], int(values["time"] / values["eps"] + 1e-9)]
+        assert abs(found[3] - grown) <= 0.00501 and found[4] == values["time"]
+        assert said.endswith(film_sees(state, **values).strip() or ".")
+
+
+def moves_on(figure, before):
+    figure.page.wait_for_function(
+        "([canvas, before]) => canvas.toDataURL() !== before",
+        arg=[figure.locator(CANVAS).element_handle(), before],
+    )
+
+
+def test_film_plays_to_its_end_and_from_its_beginning(visit):
+    _, figure = visit(FILM)
+    begun(figure)
+    assert button(figure, "Pause").is_visible()
+    moves_on(figure, figure.locator(CANVAS).evaluate(INK))
+    button(figure, "Pause").click()
+    time = figure.get_by_label("time", exact=True)
+    assert float(time.get_attribute("aria-valuetext")) > 1
+    slide(figure, "time", 0.99)
+    says(figure, "^Time 3.96, ")
+    button(figure, "Play").click()
+    button(figure, "Pause").wait_for()
+    button(figure, "Play").wait_for()  # it ends by itself
+    said = says(figure, "^Time 4.00, layer 66")
+    assert time.input_value() == "1"
+    # From there it begins anew, and comes to the same end.
+    button(figure, "Play").click()
+    button(figure, "Pause").wait_for()
+    figure.page.wait_for_function(
+        "(input) => Number(input.value) > 0 && Number(input.value) < 0.5",
+        arg=time.element_handle(),
+    )
+    slide(figure, "time", 1)
+    button(figure, "Play").wait_for()  # who moves the time takes it over
+    assert says(figure, "^Time 4.00") == said
+    button(figure, "Reset").click()
+    button(figure, "Pause").wait_for()
+
+
+def test_layers_pass_one_by_one_or_several_where_they_are_short(visit):
+    _, figure = visit(FILM, reduced_motion="reduce")
+    begun(figure)
+    for eps, steps in (
+        (0.5, [(0.5, 1), (1.0, 2), (1.5, 3)]), (0.01, [(0.12, 12), (0.24, 24)]),
+        (16.0, [(4.0, 0), (0.0, 0), (4.0, 0)]),
+    ):  # fmt: skip
+        choose(figure, eps=eps, time=0.0)
+        says(figure, f"^Time 0.00, .*ε = {eps:g}")
+        for time, layer in steps:
+            button(figure, "Step").click()
+            says(figure, f"^Time {time:.2f}, layer {layer}:")
+
+
+def spot(figure, k, n, **changes):
+    """Where token k of the line lies in the window, and a unit of the line."""
+    box = figure.locator(CANVAS).bounding_box()
+    values = starts(OPENS.controls) | {"tokens": float(n), **changes}
+    x = film_tokens(OPENS.state, **values)[k, 0]
+    half = (box["width"] - 44) / 2
+    across = box["x"] + 34 + half * (1 + x / OPENS.state["reach"])
+    return across, box["y"] + box["height"] - 36, half / OPENS.state["reach"]
+
+
+HELD = f"(figure) => figure.querySelector('{CANVAS}').dataset.held ?? null"
+
+
+def test_dragged_token_stays_where_it_is_put(visit):
+    page, figure = visit(FILM, reduced_motion="reduce")
+    begun(figure)
+    choose(figure, tokens=25.0)
+    first = says(figure, "^Time 1.00, .*25 tokens")
+    x, y, unit = spot(figure, 24, 25)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    assert figure.evaluate(HELD) == "24"
+    page.mouse.move(x + unit, y)
+    page.mouse.up()
+    assert figure.evaluate(HELD) is None
+    # The film stands at a layer that is done, and its tokens are wider apart.
+    said = says(figure, "^Time 0.96, layer 16")
+    grown = numbers(said)[3] - numbers(first)[3]
+    far = film_tokens(OPENS.state, **starts(OPENS.controls) | {"tokens": 25.0})[24, 0]
+    assert abs(grown - (2 * far + 1) * 24 / 625) < 0.05
+    # A pointer that is not down moves nothing.
+    after = figure.locator(CANVAS).evaluate(INK)
+    page.mouse.move(x - 3 * unit, y)
+    assert figure.locator(CANVAS).evaluate(INK) == after
+    # Before it nothing has changed; ε computes all anew, with the token where it was.
+    choose(figure, time=0.48)
+    before = numbers(says(figure, "^Time 0.48"))[3]
+    choose(figure, time=0.96)
+    assert says(figure, "^Time 0.96") == said
+    choose(figure, eps=0.12, time=0.48)
+    assert abs(numbers(says(figure, "^Time 0.48.*ε = 0.12"))[3] - before) < 0.1
+    choose(figure, eps=0.12, time=0.96)
+    assert (
+        abs(numbers(says(figure, "^Time 0.96.*ε = 0.12"))[3] - numbers(said)[3]) < 0.1
+    )
+    button(figure, "Reset").click()
+    choose(figure, tokens=25.0)
+    assert says(figure, "^Time 1.00, .*25 tokens") == first
+
+
+def test_tokens_dragged_together_stay_together(visit):
+    """Copies of a token are one place: the others see it, and nothing is refused."""
+    page, figure = visit(FILM, reduced_motion="reduce")
+    begun(figure)
+    choose(figure, tokens=25.0, time=0.0)
+    says(figure, "^Time 0.00, .*25 tokens")
+    # All to the right end, where the axis stops them.
+    for k in range(24):
+        page.mouse.move(*spot(figure, k, 25, time=0.0)[:2])
+        page.mouse.down()
+        assert figure.evaluate(HELD) == str(k)
+        x, y, unit = spot(figure, 24, 25, time=0.0)
+        page.mouse.move(x + 20 * unit, y)
+        page.mouse.up()
+    canvas = figure.locator(CANVAS)
+    canvas.focus()
+    canvas.press(".")
+    for _ in range(12):
+        canvas.press("Shift+ArrowRight")
+    said = says(figure, "^Time 0.00.* A token sees about 25.0 tokens")
+    assert numbers(said)[3] < -4
+    for kind in LAYERS.values():
+        figure.get_by_role("radio", name=[*LAYERS][int(kind)], exact=True).check()
+        for eps in (0.002, 0.06, 16.0):
+            choose(figure, eps=eps, time=0.5)
+            said = says(figure, f"^Time 0.50.*{[*LAYERS][int(kind)]}.*ε = {eps:g}")
+            assert figure.locator(STAGE).is_visible() and "stored" not in said
+
+
+def test_film_answers_the_keyboard(visit):
+    _, figure = visit(FILM, reduced_motion="reduce")
+    begun(figure)
+    first = says(figure, DONE)
+    canvas = figure.locator(CANVAS)
+    canvas.focus()
+    assert "arrow keys" in canvas.get_attribute("aria-label")
+    pictures = [canvas.evaluate(INK)]
+    for key in (".", ",", "ArrowLeft", "Shift+ArrowRight", "Escape"):
+        canvas.press(key)
+        moves_on(figure, pictures[-1])
+        pictures.append(canvas.evaluate(INK))
+    assert says(figure, "^Time 0.96, layer 16") != first
+    canvas.press(" ")
+    button(figure, "Pause").wait_for()
+    assert canvas.evaluate("e => getComputedStyle(e).outlineStyle") != "none"
+    slider = figure.get_by_label("ε", exact=True)
+    slider.press("Home")
+    assert slider.get_attribute("aria-valuetext") == "0.002"
+    slider.press("ArrowRight")
+    assert 0.002 <= float(slider.get_attribute("aria-valuetext")) < 0.0025
+
+
+def test_token_in_the_plane_is_dragged_both_ways(visit):
+    page, figure = visit(FILM, reduced_motion="reduce")
+    begun(figure)
+    choose(figure, plane=1.0, time=0.0, eps=1.0)
+    says(figure, "^Time 0.00, .*in the plane")
+    box = figure.locator(CANVAS).bounding_box()
+    unit = box["width"] - 2
+    unit /= 2 * OPENS.state["reach"]
+    x, y = OPENS.state["places"][25]  # the first of 50
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(middle[0] + unit * x, middle[1] - unit * y)
+    page.mouse.down()
+    assert figure.evaluate(HELD) == "0"
+    page.mouse.move(middle[0] + unit * x, middle[1] - unit * (y + 2))
+    page.mouse.up()
+    start = film_tokens(OPENS.state, 0.0, 1.0, 0.0, 50.0, 1.0)
+    moved = start + [0, 2] * (np.arange(50)[:, None] == 0)
+    grown = (moved.var(axis=0) - start.var(axis=0)).mean()
+    said = says(figure, f"grown by {grown:.2f}".replace("-", "−"))
+    assert numbers(said)[:3] == [0, 0, 50]
+
+
+def test_frozen_tokens_are_said_to_be_frozen(visit):
+    _, figure = visit(FILM, reduced_motion="reduce")
+    begun(figure)
+    choose(figure, tokens=25.0)
+    assert "hardly see each other" not in says(figure, "25 tokens .* sees about")
+    choose(figure, eps=0.004)
+    said = says(figure, "ε = 0.004.* Tokens hardly see each other")
+    assert numbers(said)[3] < 0.05 < numbers(said)[4]
+
+
+@pytest.mark.parametrize("kernel", ["sinkhorn-layer", "sinkhorn-update"])
+def test_where_a_kernel_of_the_film_says_no_the_pictures_stand(visit, kernel):
+    """Beyond a number of tokens this kernel refuses."""
+    body = (
+        "export default ({n, x}) => ({ok: n < 100, error: 0, frozen: false,"
+        " next: (x ?? new Float64Array(n)).slice(), seen: new Float64Array(n).fill(2),"
+        " received: new Float64Array(n).fill(1)});"
+    )
+    answer = {"content_type": "text/javascript", "body": body}
+    routes = [(f"**/{kernel}.mjs", lambda r: r.fulfill(**answer))]
+    _, figure = visit(FILM, routes=routes, reduced_motion="reduce")
+    begun(figure)
+    says(figure, DONE)
+    choose(figure, tokens=200.0)
+    said = figure.locator(NOTE, has_text="stored ones")
+    said.wait_for()
+    assert "At ε = 0.06 a layer on these tokens cannot" in said.inner_text()
+    assert not figure.locator(STAGE).is_visible()
+    for picture in figure.locator(".exhibit-frame svg").all():
+        assert picture.is_visible()
+    choose(figure, tokens=25.0)
+    says(figure, DONE)
+    assert figure.locator(CANVAS).is_visible()
+
+
+def test_scalings_that_do_not_converge_are_refused(visit):
+    body = (
+        "export default ({n, u}) => ({ok: true, error: 1, next: u,"
+        " received: new Float64Array(n).fill(1)});"
+    )
+    answer = {"content_type": "text/javascript", "body": body}
+    routes = [("**/sinkhorn-update.mjs", lambda r: r.fulfill(**answer))]
+    _, figure = visit(FILM, routes=routes, reduced_motion="reduce")
+    figure.locator(NOTE, has_text="the scalings of these tokens do not").wait_for()
+    choose(figure, layer=LAYERS["softmax"])
+    says(figure, DONE)
+
+
+def test_film_that_plays_is_paused_by_nothing_but_its_reader(visit):
+    """ε moves while it plays, and the film goes on from the same time."""
+    page, figure = visit(FILM)
+    begun(figure)
+    button(figure, "Pause").wait_for()
+    for eps in (0.02, 1.0):
+        choose(figure, eps=eps)
+        moves_on(figure, figure.locator(CANVAS).evaluate(INK))
+        assert button(figure, "Pause").is_visible()
+    paused(figure)
+    assert numbers(says(figure, "ε = 1"))[0] >= 1
