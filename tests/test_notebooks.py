@@ -275,12 +275,80 @@ def test_full_disk_leaves_the_old_file():
         assert target.read_text() == "old" and len(list(Path(folder).iterdir())) == 1
 
 
-def test_staleness_follows_packages(book):
-    source = "from lib.sphere import cosines\nfrom lib.heat.steps import softmax_step"
-    files = digests(write(book, source), book)
-    reached = ("sphere/__init__", "sphere/cosines", "sphere/field", "sinkhorn/kernel")
-    assert {f"lib/{name}.py" for name in reached} <= files.keys()
-    assert "lib/gram/chain.py" not in files
+@pytest.mark.parametrize(
+    ("source", "reached", "spared"),
+    [
+        (
+            "from lib.sphere import cosines\nfrom lib.heat.steps import softmax_step",
+            {"sphere/cosines", "heat/steps", "sinkhorn/kernel"},
+            {"gram/chain", "sphere/flow"},
+        ),
+        ("from lib import heat\nheat.quadrature", {"heat/nodes"}, {"heat/flows"}),
+        ("from lib import heat as h\nh.quadrature", {"heat/nodes"}, {"heat/flows"}),
+        ("from lib import heat\nprint(heat)", {"heat/flows", "heat/nodes"}, set()),
+        ("from lib import heat", {"heat/__init__", "heat/flows"}, set()),
+        ("import lib.heat\nlib.heat.quadrature", {"heat/flows", "heat/nodes"}, set()),
+        ("from lib.heat import quadrature", {"heat/nodes"}, {"heat/flows"}),
+        (
+            "from lib import exhibits\nexhibits.globe",
+            {"exhibits/globe"},
+            {"gram/chain"},
+        ),
+        (
+            "from lib import gram\ngram.layers.LinearLayer",
+            {"gram/layers"},
+            {"sde/limits"},
+        ),
+        ("from lib import heat\ngetattr(heat, 'bridge_flow')", {"heat/flows"}, set()),
+        ("from lib import heat\nheat.no_such", {"heat/flows", "heat/nodes"}, set()),
+    ],
+)
+def test_staleness_follows_names_through_packages(book, source, reached, spared):
+    files = digests(write(book, source), book).keys()
+    assert {f"lib/{name}.py" for name in reached} <= files
+    assert not {f"lib/{name}.py" for name in spared} & files
+
+
+CALLED = """
+import importlib, pathlib, pkgutil, sys
+seen, root = set(), pathlib.Path({root!r})
+def note(frame, event, argument):
+    seen.add(frame.f_code.co_filename)
+import lib
+for module in pkgutil.walk_packages(lib.__path__, "lib."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)   # what imports run is no call
+sys.setprofile(note)
+{source}
+sys.setprofile(None)
+inside = [pathlib.Path(name) for name in seen if name.startswith(str(root / "lib"))]
+print(*[path.relative_to(root).as_posix() for path in inside])
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from lib import heat, sinkhorn\n"
+        "law = heat.GaussianMixture([0], [1], [1])\n"
+        "x, w = heat.quadrature(law, 0.5)\n"
+        "heat.bridge_flow(x, 0.5, 1, weights=w), heat.leading_error(law, 0.5, 1.0)",
+        "import numpy as np\nfrom lib import exhibits, sphere\n"
+        "exhibits.globe(np.eye(3), beta=4.0)._repr_mimebundle_()",
+        "from lib import gram, sde\nfrom lib.claims import generator\n"
+        "layer = gram.layers.LinearLayer(4)\n"
+        "gram.simulate([[1.0]], layer, 2, paths=2, rng=generator(1))\n"
+        "sde.explosion_probability(1.0, 0.5, 1.0)",
+    ],
+)
+def test_what_runs_is_among_the_digests(book, source):
+    path = write(book, source)
+    run = subprocess.run(
+        [sys.executable, "-c", CALLED.format(root=str(ROOT), source=source)],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    ran = {name for name in run.stdout.split() if not name.endswith("__init__.py")}
+    assert ran and ran <= digests(path, book).keys()
 
 
 def test_text_edited_while_it_runs(book):

@@ -2,7 +2,8 @@
 
 Digests of its code cells, of the syntax of the modules that these use (docstrings and
 comments are none of it), of the files that the modules read, and of the versions of the
-packages.
+packages. A package whose ``__init__`` only passes names on is used as far as its names
+are: ``from lib import heat`` and ``heat.quadrature`` need the module of that function.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import hashlib
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,7 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
     """
     cells = [c for c in read_text(path).cells if c.cell_type == "code"]
     code = [cell.source for cell in cells if cell.id != SETUP]
-    pending = imports("\n".join(code), root)
+    pending = _needed(_used(ast.parse("\n".join(code))), root)
     found: dict[str, str] = {}
     while pending:
         file = pending.pop()
@@ -47,7 +49,7 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
             found[name], names = _understood(file.read_bytes())
             # What its code reads lies beside it.
             pending += [p for p in file.parent.iterdir() if p.suffix in READ]
-            pending += _files(names, root)
+            pending += _needed(names, root)
         else:
             found[name] = sha(file.read_bytes())
     found[path.relative_to(root).as_posix()] = sha(path.read_bytes())
@@ -87,14 +89,94 @@ def versions(root: Path = ROOT) -> list[tuple[str, str]]:
 
 @cache
 def _understood(module: bytes) -> tuple[str, frozenset[str]]:
-    """Digest of the meaning of a module, and the names that it imports."""
+    """Digest of the meaning of a module, and the names that it uses."""
     tree = ast.parse(module)
-    return sha(repr(meaning(tree)).encode()), _names(tree)
+    return sha(repr(meaning(tree)).encode()), _used(tree)
 
 
 def imports(source: str | bytes, root: Path = ROOT) -> list[Path]:
     """Files of ``lib`` that a piece of Python imports, and of the packages around."""
     return _files(_names(ast.parse(source)), root)
+
+
+def _used(tree: ast.AST) -> frozenset[str]:
+    """Imported names with what is taken from each; all of it, where that is unsaid."""
+    local = {}  # the name in this code of each that it imports
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                local[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    used = {name for name in _names(tree) if name not in local.values()}
+    taken: set[ast.Name] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name)) if name in local:
+                used.add(f"{local[name]}.{node.attr}")
+                taken.add(node.value)
+    whole = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node not in taken
+    }
+    whole |= local.keys() - {node.id for node in taken}  # imported, and no more
+    return frozenset(used | {local[name] + ".*" for name in whole & local.keys()})
+
+
+def _needed(names: Iterable[str], root: Path) -> list[Path]:
+    """Files of ``lib`` that define these names."""
+    files: set[Path] = set()
+    for name in names:
+        files |= _defining(tuple(name.split(".")), root)
+    return sorted(files)
+
+
+def _defining(parts: tuple[str, ...], root: Path) -> set[Path]:
+    """Files that a dotted name leads to, along packages that only pass names on."""
+    if parts[0] != "lib":
+        return set()
+    files: set[Path] = set()
+    for end in range(1, len(parts) + 1):
+        folder = root.joinpath(*parts[:end])
+        if (module := folder.with_suffix(".py")).is_file():
+            return files | {module}
+        if not (init := folder / "__init__.py").is_file():
+            return files
+        passed = _passed_on(init.read_bytes())
+        if passed is None:
+            files.add(init)  # its code runs
+            continue
+        following = parts[end] if end < len(parts) else "*"
+        target = tuple(passed.get(following, "").split("."))
+        # A module of the package, perhaps with a function of its name, is on the way.
+        if following in passed and target[: end + 1] != (*parts[:end], following):
+            return files | _defining(target, root)
+        inner = folder / following
+        if not (inner.is_dir() or inner.with_suffix(".py").is_file()):
+            files.add(init)
+            return files.union(
+                *(_defining((*name.split("."), "*"), root) for name in passed.values())
+            )
+    return files
+
+
+@cache
+def _passed_on(init: bytes) -> dict[str, str] | None:
+    """What a package imports under which names, or None if it does anything else."""
+    passed = {}
+    for node in ast.parse(init).body:
+        if isinstance(node, ast.ImportFrom):
+            passed |= {
+                a.asname or a.name: f"{node.module}.{a.name}" for a in node.names
+            }
+        elif not (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            or isinstance(node, ast.Assign)
+            and ast.unparse(node.targets) == "__all__"
+        ):
+            return None
+    passed.pop("annotations", None)
+    return passed
 
 
 def _names(tree: ast.AST) -> frozenset[str]:
