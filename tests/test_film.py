@@ -408,3 +408,49 @@ def test_film_that_plays_is_paused_by_nothing_but_its_reader(visit):
         assert button(figure, "Pause").is_visible()
     paused(figure)
     assert numbers(says(figure, "ε = 1"))[0] >= 1
+
+
+ALPHA = """([canvas, spots]) => spots.map(([x, y]) =>
+  [...canvas.getContext("2d").getImageData(Math.round(x), Math.round(y), 1, 1).data])"""
+
+
+@pytest.mark.parametrize("time", [0.0, 1.0, 4.0])
+def test_heat_on_the_page_is_the_law_at_that_time(visit, time):
+    """Frozen tokens lie elsewhere: what is seen there is the heat alone."""
+    _, figure = visit(FILM, reduced_motion="reduce", color_scheme="light")
+    begun(figure)
+    values = choose(figure, tokens=25.0, eps=0.002, time=time)
+    says(figure, f"^Time {time:.2f}, .*25 tokens on the line")
+    canvas = figure.locator(CANVAS)
+    box, reach = canvas.bounding_box(), OPENS.state["reach"]
+    law, x = LAW.heat(time), np.array([-4.3, 4.3])  # beyond the tokens
+    across = 34 + (box["width"] - 44) / 2 * (1 + x / reach)
+    foot, head = box["height"] - 50, 22
+    for place, p in zip(across, law.pdf(x), strict=True):
+        column = [(place, y) for y in range(head, int(foot) - 3)]
+        given = [canvas.element_handle(), column]
+        pixels = np.array(figure.page.evaluate(ALPHA, given))
+        red, _, blue, alpha = pixels.T
+        ink = head + np.flatnonzero((alpha > 150) & (blue < 90) & (red < 90))
+        row = foot - (foot - head) * p / OPENS.state["top"]
+        assert len(ink) and abs(np.median(ink) - row) <= 4  # a line has a width
+    choose(figure, tokens=25.0, eps=0.002, time=time, plane=1.0)
+    says(figure, f"^Time {time:.2f}, .*25 tokens in the plane")
+    unit = box["width"] - 2
+    unit /= 2 * reach
+    tokens = film_tokens(OPENS.state, **values | {"plane": 1.0})
+    up = heat.GaussianMixture([0], [1], [1]).heat(time)
+    most = law.pdf(np.linspace(-4, 4, 2001)).max() * up.pdf(0)
+    levels, spots = np.array([0.0, 0.02, 0.1, 0.25, 0.5, 0.75]), {}
+    for x, y in np.random.default_rng(4).uniform([-7, -5], [7, 5], (400, 2)):
+        share = law.pdf(x) * up.pdf(y) / most
+        clear = np.abs(share / np.maximum(levels, 1e-9) - 1).min() > 0.15
+        if clear and np.linalg.norm(tokens - [x, y], axis=1).min() * unit > 9:
+            place = box["width"] / 2 + unit * x, box["height"] / 2 - unit * y
+            spots[place] = levels[np.searchsorted(levels, share) - 1]
+    assert len({*spots.values()}) >= 5
+    given = [canvas.element_handle(), [*spots]]
+    for pixel, level in zip(
+        figure.page.evaluate(ALPHA, given), spots.values(), strict=True
+    ):
+        assert abs(pixel[3] - 255 * (level > 0) * (0.14 + 0.5 * level)) <= 2

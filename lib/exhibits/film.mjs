@@ -95,7 +95,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     film = [{ x: start.slice() }];
     edit(0);
   };
-  // What a layer makes of the tokens, which ends before it if that is not computed yet.
+  // What a layer makes of the tokens that it meets, computed once.
   const after = (k) => (film[k].after ??= layer(state, values, call, film[k].x, k * values.eps));
   const grow = () => {
     film.push({ x: after(film.length - 1).next.slice() });
@@ -104,7 +104,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
   const work = (layers, until = Infinity) => {
     while (film.length <= layers && performance.now() < until) grow();
   };
-  const put0 = () => {
+  const setUp = () => {
     const first = state.counts.filter((n) => n < values.tokens).reduce((sum, n) => sum + n, 0);
     start = Float64Array.from(state.places.slice(2 * first, 2 * (first + values.tokens)));
     if (!values.plane) start = start.map((c, k) => (k % 2 ? 0 : c));
@@ -185,7 +185,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
   const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
   canvas.addEventListener("keydown", (event) => {
     const [n, way] = [start.length / 2, ARROWS[event.key]];
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!box || event.altKey || event.ctrlKey || event.metaKey) return;
     if (way) {
       chosen ??= 0;
       const far = (event.shiftKey ? 0.05 : 0.01) * reach;
@@ -325,10 +325,10 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     },
     changed(name) {
       if (name === "time") return playing() && play();
-      if (name === "tokens" || name === "plane") return put0();
+      if (name === "tokens" || name === "plane") return setUp();
       begin();
     },
-    reset: put0,
+    reset: setUp,
     text() {
       const kind = ["Sinkhorn", "softmax", "exact score"][values.layer];
       const n = start.length / 2;
