@@ -113,7 +113,8 @@ def kurtosis(
     :math:`\chi^2_{n_k}/n_k`. The mean over t is taken by the two nodes of Gauss and
     Laguerre, exact for cubic polynomials. a is what random tokens
     (:math:`V = GG^\top/n`) add: :math:`3n \mathrm{Var}(\bar v)/\bar v^2` to leading
-    order, :math:`\bar v = \mathbb E[u \mid V]`.
+    order, :math:`\bar v = \mathbb E[u \mid V]`; another term of theirs, of the order of
+    1/(nH), is left out.
 
     Returns
     -------

@@ -250,7 +250,8 @@ def _kurtosis(given: Sizes) -> Row:
         f" it c/H = {_n(main)} is left at infinite width (c = {_n(law['c'])})",
         f"keys of width {given.key_width} add b/(n_k H) = {_n(narrow)}"
         f" (b = {_n(law['b'])}), random tokens a/n = {_n(law['a'] / given.width)}"
-        f" (a = {_n(law['a'])}); simulated at three widths",
+        f" (a = {_n(law['a'])}) and a term of order 1/(nH) that is left out; simulated"
+        " at three widths",
         "prop-narrow-heads",
     )  # fmt: skip
 
