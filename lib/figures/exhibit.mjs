@@ -6,6 +6,8 @@ import { generator } from "./random.mjs";
 const SCRIPTS = {
   globe: () => import("./globe.mjs"),
   networks: () => import("./networks.mjs"),
+  planes: () => import("./planes.mjs"),
+  regimes: () => import("./regimes.mjs"),
   weights: () => import("./weights.mjs"),
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves
@@ -198,6 +200,7 @@ const run = (figure, data, make, kernels) => {
   const api = {
     stage, values, redraw, act, play: () => play(!playing), playing: () => playing, state: data.state,
     call: caller(kernels), random: generator(data.seed),
+    put: (name, value) => setters[name]((values[name] = value)),
   };
   const rows = [...controls.children];
   const view = make(api);

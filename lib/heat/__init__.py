@@ -19,6 +19,7 @@ from lib.heat.gaussian import (
     gaussian_slope,
     gaussian_w2,
 )
+from lib.heat.joint import grid_share, joint_flow
 from lib.heat.mixture import GaussianMixture
 from lib.heat.nodes import SpacingWarning, node_density, quadrature
 from lib.heat.steps import kl_surrogate, softmax_step, surrogate_step
@@ -34,6 +35,8 @@ __all__ = [
     "gaussian_flow",
     "gaussian_slope",
     "gaussian_w2",
+    "grid_share",
+    "joint_flow",
     "kl_surrogate",
     "node_density",
     "ornstein_uhlenbeck_flow",

@@ -123,12 +123,8 @@ def kurtosis(
         tokens), and ``seen``, the number 1/E u of tokens that a query sees.
     """
     mean, square, slope = overlap(tokens, spread, nodes)
-    shape = key_width / 2
-    root = np.sqrt(shape + 1)
     first = second = 0.0
-    for sign in (1, -1):
-        node = (shape + 1 + sign * root) / shape
-        share = (1 - sign / root) / 2
+    for node, share in _chi_square_nodes(key_width):
         one, two, _ = overlap(tokens, spread * np.sqrt(node), nodes)
         first, second = first + share * one, second + share * two
     c = 3 * (square / mean**2 - 1)
@@ -153,7 +149,34 @@ def kurtosis(
 
 def own_weight(tokens: Any, beta: Any) -> Any:
     """Weight of a token on itself among m, when its logit exceeds the others by β."""
-    return 1 / (1 + (tokens - 1) * np.exp(-beta))
+    return 1 / (1 + (tokens - 1) * np.exp(np.minimum(-beta, 500)))
+
+
+def tied_weight(tokens: Any, beta: Any, key_width: Any) -> Any:
+    r"""Mean weight of a token on itself with random W^Q = W^K, m orthogonal tokens.
+
+    A key has the squared length :math:`n_k t`, :math:`t \sim \chi^2_{n_k}/n_k`; given
+    it the logit on itself is βt, and the others are independent with standard
+    deviation :math:`r = \sqrt{t}\, \beta n_k^{-1/2}`. For many tokens the sum of their
+    exponentials is :math:`m e^{r^2/2}`, and where :math:`r^2 > 2 \log m` that of the
+    largest, :math:`e^{r \sqrt{2 \log m}}`. The mean over t is as in :func:`kurtosis`.
+    """
+    total, log = 0.0, np.log(tokens)
+    for node, share in _chi_square_nodes(key_width):
+        square = node * beta**2 / key_width
+        frozen = np.sqrt(2 * log * square) - log
+        others = np.where(square < 2 * log, square / 2, frozen)
+        total = total + share * own_weight(tokens, node * beta - others)
+    return total
+
+
+def _chi_square_nodes(degrees: Any) -> list[tuple[Any, Any]]:
+    """Two nodes and weights of Gauss and Laguerre for a chi-square over its degrees."""
+    shape = degrees / 2
+    root = np.sqrt(shape + 1)
+    return [
+        ((shape + 1 + sign * root) / shape, (1 - sign / root) / 2) for sign in (1, -1)
+    ]
 
 
 def layer_cosine(cosine: Any, tokens: Any, beta: Any, branch: Any) -> Any:

@@ -257,9 +257,9 @@ def _kurtosis(given: Sizes) -> Row:
 
 
 def _context(given: Sizes) -> Row:
-    ratio = given.beta / math.log(given.tokens)
-    weight = float(numbers.own_weight(float(given.tokens), given.beta))
-    sees = "mainly itself" if ratio > 1 else "the crowd"
+    tokens, ratio = float(given.tokens), given.beta / math.log(given.tokens)
+    exact = float(numbers.own_weight(tokens, given.beta))
+    tied = float(numbers.tied_weight(tokens, given.beta, given.key_width))
     law = given.law
     untied = (
         f"; with independent queries and keys it has no preference and sees about"
@@ -267,11 +267,12 @@ def _context(given: Sizes) -> Row:
     )  # fmt: skip
     return Row(
         "β/log m", ratio,
-        "long contexts: itself above 1, the crowd below (orthogonal tokens)",
-        f"with tied queries and keys (β = {_n(given.beta)}) a token puts"
-        f" {_p(weight)} on itself and sees {sees}{untied}",
-        f"exact at this m; the step at 1 is 1/log m = {_n(1 / math.log(given.tokens))}"
-        " wide",
+        "long contexts: a token sees itself above 1, the crowd below",
+        f"with W^Q = W^K and orthogonal keys (β = {_n(given.beta)}) a token puts"
+        f" {_p(exact)} on itself{untied}",
+        f"exact at this m for orthogonal keys, about {_p(tied)} for random ones of"
+        f" width {given.key_width} (simulated at three sizes); the step at 1 is 1/log m"
+        f" = {_n(1 / math.log(given.tokens))} wide",
         "prop-long-context",
     )  # fmt: skip
 

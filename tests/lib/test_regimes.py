@@ -127,7 +127,7 @@ def test_kurtosis_of_narrow_heads_and_of_random_tokens(n, fixed):
     v = variances(n, heads, n // 4, tokens, spread, size, rng(n), fixed=fixed)
     found = 3 * v.var() / v.mean() ** 2
     noise = 3 * np.std((v - v.mean()) ** 2) / v.mean() ** 2 / np.sqrt(size)
-    given = dict(width=n, depth=1, heads=heads, tokens=tokens)
+    given = dict(width=n, depth=1, heads=heads, tokens=tokens, key_width=n // 4)
     law = numbers.kurtosis(
         n, heads, n // 4, float(tokens), spread, numbers.score_nodes(tokens, spread)
     )
@@ -170,11 +170,18 @@ def test_weight_on_itself(m):
     assert beta == pytest.approx(8)  # √64
     weight = attention.softmax(beta * np.eye(m))[0, 0]
     assert numbers.own_weight(m, beta) == pytest.approx(weight)
-    # Tied queries and keys of real weights, on orthonormal tokens times √n.
-    keys = np.sqrt(1024) * np.eye(m, 1024) @ rng(m).standard_normal((1024, 64)) / 32
-    logits = keys @ keys.T / 8
-    own = np.diag(logits) - (logits.sum(axis=1) - np.diag(logits)) / (m - 1)
-    assert own.mean() == pytest.approx(beta, rel=0.15)
+
+
+@pytest.mark.parametrize(("m", "width"), [(256, 32), (1024, 64), (2048, 128)])
+@pytest.mark.parametrize("spread", [0.5, 1.0])
+def test_weight_on_itself_with_tied_random_weights(m, width, spread):
+    found = []
+    for seed in range(3):
+        keys = rng(seed).standard_normal((m, width))  # of orthogonal tokens
+        logits = spread / width**0.5 * keys @ keys.T
+        found.append(np.diag(attention.softmax(logits)).mean())
+    wanted = numbers.tied_weight(m, spread * width**0.5, width)
+    assert np.mean(found) == pytest.approx(wanted, abs=0.05)
 
 
 @pytest.mark.parametrize(("m", "d"), [(8, 5), (24, 12), (60, 28)])

@@ -282,6 +282,13 @@ def regime_lengths(width: Any, depth: Any, branch: Any) -> Values:
     }
 
 
+def regime_context(tokens: Any, beta: Any, key_width: Any) -> Values:
+    return {
+        "orthogonal": numbers.own_weight(tokens, beta),
+        "tied": numbers.tied_weight(tokens, beta, key_width),
+    }
+
+
 def regime_kurtosis(
     width: Any,
     heads: Any,
@@ -309,10 +316,7 @@ def regime_explosion(
 
 
 def regime_layer(cosine: Any, tokens: Any, beta: Any, branch: Any) -> Values:
-    return {
-        "next": numbers.layer_cosine(cosine, tokens, beta, branch),
-        "own": numbers.own_weight(tokens, beta),
-    }
+    return {"next": numbers.layer_cosine(cosine, tokens, beta, branch)}
 
 
 def regime_order(spread: Any, orders: Any, log_factorial: Any) -> Values:
@@ -508,6 +512,13 @@ KERNELS = [
         "lib.regimes.numbers:log_length",
         regime_lengths,
         {"width": (), "depth": (), "branch": ()},
+        models,
+    ),
+    Kernel(
+        "regime_context",
+        "lib.regimes.numbers:tied_weight",
+        regime_context,
+        {"tokens": (), "beta": (), "key_width": ()},
         models,
     ),
     Kernel(
