@@ -50,7 +50,7 @@ def _kurtosis(heads: Array, width: Array) -> Array:
 
 def _heat(tokens: Array, inverse: Array) -> Array:
     """Share of heat that a step ε gives m tokens at the quantiles of a Gaussian."""
-    x = np.linspace(-6, 6, 241)
+    x = np.linspace(-6, 6, 97)
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
     scale = tokens**2 / inverse
     share = heat.grid_share(np.maximum(scale[..., None] * density**2, 1e-12))
@@ -93,14 +93,16 @@ def _hemisphere(dimension: Array, tokens: Array) -> Array:
 
 def _bumps(time: Array, tokens: Array) -> Array:
     """Largest of six modes of random tokens on a circle at β = 5: measured."""
-    rng, steps = np.random.default_rng(6500), 80
-    found = np.zeros(np.broadcast_shapes(time.shape, tokens.shape))
-    for row, m in zip(found, np.round(tokens[:, 0]).astype(int), strict=True):
+    rng, steps = np.random.default_rng(6500), 64
+    logs = np.log(tokens[:, 0])
+    some, means = np.linspace(logs[0], logs[-1], 11), []
+    for m in np.round(np.exp(some)).astype(int):
         theta = rng.uniform(0, 2 * np.pi, (max(4, 4096 // m), m))
         run = circle.simulate(theta, 5, float(time[0, -1]), steps)
         modes = np.abs(circle.moments(run.states, 6)[..., 1:]).max(axis=-1)
-        row[:] = np.interp(time[0], run.times, modes.mean(axis=-1))
-    return found
+        means.append(np.interp(time[0], run.times, modes.mean(axis=-1)))
+    columns = np.transpose(means)
+    return np.transpose([np.interp(logs, some, each) for each in columns])
 
 
 PLANES = (

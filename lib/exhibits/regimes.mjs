@@ -90,13 +90,13 @@ export default ({ stage, state, values, call, act, put }) => {
     text() {
       const [time, kurtosis, , , order, cosine] = found.shown;
       const special = state.special[Number(menu.value)];
-      const percent = (share) => `${short(100 * share)} %`;
+      const percent = (share) => `${short(100 * share)}\u00a0%`;
       return (
         `${special ? `${state.models[Number(menu.value)]}. ` : ""}T = ${short(time)}: the logarithm of a token's squared length varies by ${short(found.spread)} between networks.` +
         ` Excess kurtosis ${short(kurtosis)}, of which infinite width leaves ${short(found.limit)}.` +
-        ` With W^Q = W^K a token puts ${percent(found.tied)} on itself; with independent ones it sees ${many(found.seen)} of ${many(values.tokens)}.` +
+        ` A token puts ${percent(found.tied)} on itself where queries are keys; where they are independent it sees ${many(found.seen)} of ${many(values.tokens)}.` +
         ` Random tokens share a hemisphere with probability ${short(found.chance)}.` +
-        ` ${order} orders of the softmax give 5 %; with shared layers the cosine ends at ${short(cosine)}.` +
+        ` ${order} orders of the softmax give 5\u00a0%; with shared layers the cosine ends at ${short(cosine)}.` +
         `${special ? ` Not covered: trained weights, ${special}.` : ""}`
       );
     },
