@@ -44,7 +44,7 @@ def _kurtosis(heads: Array, width: Array) -> Array:
     """Excess kurtosis κ of an output of four tokens, as κ/(κ + 0.05)."""
     nodes = numbers.score_nodes(4, 1.0)
     one = [numbers.kurtosis(n, 1, n, 4.0, 1.0, nodes)["given"] for n in width[:, 0]]
-    found = np.array(one)[:, None] / heads
+    found: Array = np.array(one)[:, None] / heads
     return np.asarray(found / (found + 0.05))
 
 
@@ -54,7 +54,7 @@ def _heat(tokens: Array, inverse: Array) -> Array:
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
     scale = tokens**2 / inverse
     share = heat.grid_share(np.maximum(scale[..., None] * density**2, 1e-12))
-    return np.asarray((share * density).sum(axis=-1) * (x[1] - x[0]))
+    return np.asarray(np.sum(share * density, axis=-1) * (x[1] - x[0]))
 
 
 def _steps(horizon: Array, inverse: Array) -> Array:
@@ -65,7 +65,7 @@ def _steps(horizon: Array, inverse: Array) -> Array:
         run = heat.gaussian_flow([[1.0]], float(eps), int(count.max()))
         exact = 1 + count * eps
         row[:] = 1 - run.states[count, 0, 0] / exact
-    return np.minimum(1, 5 * np.abs(found))
+    return np.asarray(np.minimum(1, 5 * np.abs(found)))
 
 
 def _angle(time: Array, beta: Array) -> Array:
@@ -87,7 +87,7 @@ def _own(tokens: Array, beta: Array) -> Array:
 
 def _hemisphere(dimension: Array, tokens: Array) -> Array:
     """Probability that uniform tokens lie in one hemisphere."""
-    d, m = np.round(dimension), np.round(tokens)
+    d, m = (np.round(each).astype(int) for each in (dimension, tokens))
     return np.asarray(np.where(m > d, bdtr(d - 1, np.maximum(m - 1, 1), 0.5), 1.0))
 
 

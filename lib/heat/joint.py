@@ -13,6 +13,7 @@ import numpy.typing as npt
 from lib.core.checks import (
     Array,
     as_float,
+    require_count,
     require_finite,
     require_line,
     require_positive,
@@ -90,8 +91,7 @@ def joint_flow(
         raise ValueError("x0 must have at least two tokens in increasing order")
     c = require_positive("scale", scale)
     last = require_positive("horizon", horizon)
-    if not isinstance(times, int) or times < 2:
-        raise ValueError(f"times must be an integer of at least 2, got {times!r}")
+    times = require_count("times", times, least=2)
     n = len(x)
 
     def velocity(_: float, x: Array) -> Array:

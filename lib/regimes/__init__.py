@@ -6,7 +6,7 @@ label of the statement. ``python -m lib.regimes`` prints them; its ``--preset`` 
 published models.
 """
 
-from lib.regimes.presets import PRESETS, Family, Preset, preset
+from lib.regimes.presets import PRESETS, Preset, preset
 from lib.regimes.rows import Row, describe
 
-__all__ = ["PRESETS", "Family", "Preset", "Row", "describe", "preset"]
+__all__ = ["PRESETS", "Preset", "Row", "describe", "preset"]
