@@ -7,6 +7,8 @@ const SCRIPTS = {
   film: () => import("./film.mjs"),
   globe: () => import("./globe.mjs"),
   networks: () => import("./networks.mjs"),
+  planes: () => import("./planes.mjs"),
+  regimes: () => import("./regimes.mjs"),
   weights: () => import("./weights.mjs"),
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves
@@ -200,6 +202,7 @@ const run = (figure, data, make, kernels) => {
     stage, values, redraw, act, play: () => play(!playing), playing: () => playing, state: data.state,
     put: (name, value) => setters[name]((values[name] = value)),
     call: caller(kernels), random: generator(data.seed),
+    put: (name, value) => setters[name]((values[name] = value)),
   };
   const rows = [...controls.children];
   const view = make(api);

@@ -19,6 +19,7 @@ from lib.heat.gaussian import (
     gaussian_slope,
     gaussian_w2,
 )
+from lib.heat.joint import grid_share, joint_flow
 from lib.heat.mixture import GaussianMixture
 from lib.heat.nodes import SpacingWarning, node_density, quadrature
 from lib.heat.order_two import acceleration, jerk, leading_error
@@ -36,7 +37,9 @@ __all__ = [
     "gaussian_flow",
     "gaussian_slope",
     "gaussian_w2",
+    "grid_share",
     "jerk",
+    "joint_flow",
     "kl_surrogate",
     "leading_error",
     "node_density",

@@ -431,6 +431,10 @@ CALLS = {
     "heat.kl_surrogate": dict(x=NODES, weights=MASS, variance=1.5),
     "heat.gaussian_slope": dict(variance=SIZES, eps=0.5),
     "heat.gaussian_barycentric": dict(cov=COV, eps=0.5),
+    "heat.grid_share": dict(a=np.array([0.1, 1.0])),
+    "heat.joint_flow": dict(
+        x0=np.array([[-1.0], [0.5], [2.0]]), scale=8.0, horizon=0.1, times=3
+    ),
     "heat.gaussian_flow": dict(cov=COV, eps=0.5, steps=2),
     "heat.gaussian_w2": dict(cov=COV, other=np.eye(2)),
     "heat.w2_of_pairs": dict(x=NODES, y=NODES + 1, weights=MASS),
@@ -479,6 +483,15 @@ CALLS = {
     "exhibits.globe": dict(
         x0=np.eye(3), beta=2.0, opens=1.0, seed=3, caption="See there."
     ),
+    "exhibits.planes": dict(edge=6, across=0.5, up=0.25, caption="See there."),
+    "exhibits.regimes": dict(model="gpt2", other="vit-base", caption="See there."),
+    "regimes.describe": dict(
+        width=64, depth=3, heads=4, tokens=32, key_width=16, temperature=4.0,
+        residual_scale=0.5, layers_shared=True,
+    ),
+    "regimes.preset": dict(name="gpt2"),
+    "regimes.Row": "describe",
+    "regimes.Preset": "preset",
     "exhibits.networks": dict(
         start=0.3, width=8, depth=0.5, temperature=1.0, networks=100, seed=3,
         caption="See there.",
@@ -613,6 +626,8 @@ sinkhorn.alternating_transport max_iter=nan
 sinkhorn.gibbs_kernel x=nan eps=nan
 sinkhorn.sinkhorn_attention scores=none,nan,huge,all-minus-inf iterations=nan
 sinkhorn.SelfTransport.barycentric values=nan
+heat.grid_share a=nan,zero
+heat.joint_flow x0=number,nan,short scale=nan,zero horizon=nan times=nan
 heat.GaussianMixture means=number,nan variances=number,nan,zero weights=nan
 heat.GaussianMixture.pdf x=nan
 heat.GaussianMixture.log_derivatives x=nan order=nan
@@ -652,6 +667,11 @@ figures.Choice label=none options=none start=nan
 exhibits.film law=none,number eps=nan,zero,huge time=nan,huge tokens=nan,zero
   layer=none plane=none
 exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan
+exhibits.planes edge=nan across=nan up=nan
+exhibits.regimes model=none
+regimes.describe width=nan depth=nan heads=nan tokens=nan key_width=nan
+  temperature=nan,zero residual_scale=nan layers_shared=none
+regimes.preset name=none
 exhibits.networks start=nan,huge depth=nan,zero,huge temperature=nan,zero,huge
   seed=nan
 exhibits.weights pictures=number,nan,huge logits=number,nan names=empty

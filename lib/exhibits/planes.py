@@ -1,0 +1,226 @@
+"""The planes: two numbers that go to infinity, and what is between the two orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.special import bdtr, digamma, ndtr, polygamma
+
+from lib import circle, heat
+from lib.core.checks import Array, require_choice, require_within
+from lib.figures.book_figure import BookFigure, figure
+from lib.figures.controls import Choice, Slider
+from lib.figures.live import Exhibit, live
+from lib.figures.theme import COLORS, INK, style
+from lib.regimes import numbers
+
+State = Mapping[str, Any]
+SIDE = 41  # values along each axis of a plane
+
+
+class Plane(NamedTuple):
+    """A pair of numbers, what is measured of them, and what decides."""
+
+    decides: str
+    across: tuple[str, float, float]  # name and ends of the axis, logarithmic
+    up: tuple[str, float, float]
+    measured: str
+    values: Callable[[Array, Array], Array]  # shares, of columns and rows
+
+
+def _lengths(depth: Array, width: Array) -> Array:
+    """Share of linear networks that keep a token's squared length within a factor 2."""
+    mean = depth * (digamma(width / 2) - np.log(width / 2))
+    spread = np.sqrt(depth * polygamma(1, width / 2))
+    ends = [(sign * np.log(2) - mean) / spread for sign in (1, -1)]
+    return np.asarray(ndtr(ends[0]) - ndtr(ends[1]))
+
+
+def _kurtosis(heads: Array, width: Array) -> Array:
+    """Excess kurtosis κ of an output of four tokens, as κ/(κ + 0.05)."""
+    nodes = numbers.score_nodes(4, 1.0)
+    one = [numbers.kurtosis(n, 1, n, 4.0, 1.0, nodes)["given"] for n in width[:, 0]]
+    found: Array = np.array(one)[:, None] / heads
+    return np.asarray(found / (found + 0.05))
+
+
+def _heat(tokens: Array, inverse: Array) -> Array:
+    """Share of heat that a step ε gives m tokens at the quantiles of a Gaussian."""
+    x = np.linspace(-6, 6, 97)
+    density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    scale = tokens**2 / inverse
+    share = heat.grid_share(np.maximum(scale[..., None] * density**2, 1e-12))
+    return np.asarray(np.sum(share * density, axis=-1) * (x[1] - x[0]))
+
+
+def _steps(horizon: Array, inverse: Array) -> Array:
+    """Relative error of the variance from N(0, 1), five times and at most 1."""
+    found = np.zeros(np.broadcast_shapes(horizon.shape, inverse.shape))
+    for row, eps in zip(found, 1 / inverse[:, 0], strict=True):
+        count = np.maximum(1, np.round(horizon[0] / eps)).astype(int)
+        run = heat.gaussian_flow([[1.0]], float(eps), int(count.max()))
+        exact = 1 + count * eps
+        row[:] = 1 - run.states[count, 0, 0] / exact
+    return np.asarray(np.minimum(1, 5 * np.abs(found)))
+
+
+def _angle(time: Array, beta: Array) -> Array:
+    """Angle of two clusters that began at a right angle, over that angle."""
+    angle = np.linspace(np.pi / 2, 1e-3, 2001)
+    found = np.zeros(np.broadcast_shapes(time.shape, beta.shape))
+    for row, b in zip(found, beta[:, 0], strict=True):
+        rate = 2 * np.sin(angle) / (1 + np.exp(b * (1 - np.cos(angle))))
+        steps = (1 / rate[1:] + 1 / rate[:-1]) / 2 * -np.diff(angle)
+        passed = np.append(0, np.cumsum(steps))
+        row[:] = np.interp(time[0], passed, angle) / angle[0]
+    return found
+
+
+def _own(tokens: Array, beta: Array) -> Array:
+    """Weight of a token on itself, at the common cosine ½."""
+    return np.asarray(numbers.own_weight(tokens, beta / 2))
+
+
+def _hemisphere(dimension: Array, tokens: Array) -> Array:
+    """Probability that uniform tokens lie in one hemisphere."""
+    d, m = (np.round(each).astype(int) for each in (dimension, tokens))
+    return np.asarray(np.where(m > d, bdtr(d - 1, np.maximum(m - 1, 1), 0.5), 1.0))
+
+
+def _bumps(time: Array, tokens: Array) -> Array:
+    """Largest of six modes of random tokens on a circle at β = 5: measured."""
+    rng, steps = np.random.default_rng(6500), 64
+    logs = np.log(tokens[:, 0])
+    some, means = np.linspace(logs[0], logs[-1], 11), []
+    for m in np.round(np.exp(some)).astype(int):
+        theta = rng.uniform(0, 2 * np.pi, (max(4, 4096 // m), m))
+        run = circle.simulate(theta, 5, float(time[0, -1]), steps)
+        modes = np.abs(circle.moments(run.states, 6)[..., 1:]).max(axis=-1)
+        means.append(np.interp(time[0], run.times, modes.mean(axis=-1)))
+    columns = np.transpose(means)
+    return np.transpose([np.interp(logs, some, each) for each in columns])
+
+
+PLANES = (
+    Plane("L/n", ("depth L", 1, 1024), ("width n", 1, 1024),
+          "networks that keep a length within a factor 2", _lengths),
+    Plane("n and H", ("heads H", 1, 128), ("width n", 4, 4096),
+          "excess kurtosis κ, as κ/(κ + 0.05)", _kurtosis),
+    Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 65536),
+          "share of heat in one step", _heat),
+    Plane("ε and T", ("horizon T", 1, 64), ("1/ε", 0.5, 16),
+          "relative error of the variance, times 5", _steps),
+    Plane("log t/β", ("time t", 1, 1e12), ("β", 1, 32),
+          "angle between two clusters, over that at the start", _angle),
+    Plane("β/log m", ("tokens m", 2, 1e6), ("β", 1, 64),
+          "weight of a token on itself", _own),
+    Plane("m/d", ("dimension d", 2, 512), ("tokens m", 2, 1024),
+          "probability of one hemisphere", _hemisphere),
+    Plane("t/log m", ("time t", 0.5, 16), ("tokens m", 8, 2048),
+          "largest mode of random tokens, β = 5, measured", _bumps),
+)  # fmt: skip
+
+
+@cache
+def _grid(k: int) -> Array:
+    """Values of a plane, row by row from below, in whole percent."""
+    plane = PLANES[k]
+    across, up = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
+    return np.round(100 * plane.values(across[None, :], up[:, None]))
+
+
+def planes(
+    *, edge: int = 0, across: float = 0.7, up: float = 0.6, caption: str | None = None
+) -> Exhibit:
+    """Live exhibit of the map of limits: each edge opens its plane.
+
+    Along each axis of a plane one number grows, and the color is a share that tells the
+    two orders of the limits apart. The reader chooses an edge of the map and moves a
+    point. The values are computed beforehand, on a grid.
+
+    Parameters
+    ----------
+    edge : int
+        Index of the plane with which it opens.
+    across, up : float
+        Place of the point, from 0 to 1 along each axis.
+    caption : str, optional
+        What to see, printed below.
+
+    Returns
+    -------
+    Exhibit
+        As :func:`lib.figures.live`.
+
+    Raises
+    ------
+    ValueError
+        For an edge that is none, or a place out of range.
+    """
+    edge = require_choice("edge", edge, range(len(PLANES)))
+    across = require_within("across", across, 0, 1)
+    up = require_within("up", up, 0, 1)
+    state = {
+        "side": SIDE,
+        "grids": [_grid(k) for k in range(len(PLANES))],
+        "axes": [f"{plane.across[0]}|{plane.up[0]}" for plane in PLANES],
+        "ends": [[*plane.across[1:], *plane.up[1:]] for plane in PLANES],
+        "measured": [plane.measured for plane in PLANES],
+        "decides": [plane.decides for plane in PLANES],
+    }
+    values = {"edge": float(edge), "across": across, "up": up}
+    others = [(edge + k) % len(PLANES) for k in (2, 4, 5)]
+    return live(
+        "planes",
+        draw_planes,
+        state=state,
+        positions=[(state, values | {"edge": float(k)}) for k in others],
+        controls={
+            "edge": Choice(
+                "edge", {plane.decides: float(k) for k, plane in enumerate(PLANES)},
+                float(edge),
+            ),
+            "across": Slider("across", 0.0, 1.0, across),
+            "up": Slider("up", 0.0, 1.0, up),
+        },
+        kernels={},
+        caption=caption,
+    )  # fmt: skip
+
+
+def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookFigure:
+    """One plane, and the point in it."""
+    k = round(edge)
+    plane, grid = PLANES[k], _grid(k)
+    x, y = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
+    at = x[0] * (x[-1] / x[0]) ** across, y[0] * (y[-1] / y[0]) ** up
+    share = value_at(grid, across, up)
+    with style():
+        fig = Figure(figsize=(3.6, 2.9))
+        ax = fig.subplots()
+        levels = [0, 20, 40, 60, 80, 100.1]
+        fading = [(0.0, 0.447, 0.698, a) for a in (0.04, 0.2, 0.4, 0.62, 0.85)]
+        ax.contourf(x, y, grid, levels=levels, colors=fading)
+        ax.plot(*at, "o", color=COLORS[1], markeredgecolor=INK, markersize=8)
+        ax.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+        ax.set(xlabel=plane.across[0], ylabel=plane.up[0])
+    return figure(
+        fig,
+        alt=f"A plane of {plane.across[0]} and {plane.up[0]} with logarithmic axes,"
+        f" colored by the {plane.measured}: at the point it is {share:.0f} %.",
+        caption=f"{plane.decides}: {plane.measured}, from white, 0, to blue, 100 %.",
+    )
+
+
+def value_at(grid: Array, across: float, up: float) -> float:
+    """Bilinear value of a grid at a place."""
+    i, j = up * (SIDE - 1), across * (SIDE - 1)
+    low, left = min(int(i), SIDE - 2), min(int(j), SIDE - 2)
+    a, b = i - low, j - left
+    four = grid[low : low + 2, left : left + 2]
+    weights = np.outer([1 - a, a], [1 - b, b])
+    return float(np.sum(four * weights))

@@ -1,0 +1,243 @@
+"""The regimes: where a network of given sizes stands between the book's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log10, sqrt
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lib.core.checks import require_count, require_within
+from lib.figures.book_figure import BookFigure, figure
+from lib.figures.controls import Slider
+from lib.figures.live import Exhibit, live
+from lib.figures.theme import COLORS, INK, style
+from lib.regimes import PRESETS, numbers, preset
+
+State = Mapping[str, Any]
+WIDTHS, DEPTHS, HEADS = (64.0, 16384.0), (1.0, 128.0), (1.0, 128.0)
+TOKENS, SPREADS = (16.0, 131072.0), (0.05, 2.0)
+BRANCH = sqrt(0.5)  # γ: skip connection and branch weigh alike
+_NOISE = numbers.noise(BRANCH)
+# Name, ends, whether logarithmic, where zones end, and what the zones are called.
+GAUGES: tuple[tuple[str, float, float, bool, tuple[float, ...], tuple[str, ...]], ...]
+GAUGES = (
+    # The spread of log length is a tenth and one at the ends of the middle zone.
+    ("depth/width", 1e-4, 10, True, (0.005 / _NOISE, 0.5 / _NOISE),
+     ("width first", "both", "depth first")),
+    ("excess kurtosis", 1e-4, 10, True, (0.05,), ("Gaussian", "heavy tails")),
+    ("β/log m", 0, 3, False, (1.0,), ("sees all", "sees itself")),
+    ("m/d", 0.01, 1000, True, (2.0,), ("one hemisphere", "no hemisphere")),
+    ("softmax orders", 0, 16, False, (2.5,), ("two", "more")),
+    ("cosine of shared layers", 0, 1, False, (0.5,), ("apart", "one cluster")),
+)  # fmt: skip
+
+
+def regimes(
+    model: str, *, other: str = "bert-base", caption: str | None = None
+) -> Exhibit:
+    r"""Live exhibit of the limits that a network of given sizes is near.
+
+    Each gauge is a number that decides between limits; its zones are named by them, and
+    a dot says where the network stands. The reader chooses a published model, or moves
+    its sizes. It computes by the functions of :mod:`lib.regimes.numbers`.
+
+    Parameters
+    ----------
+    model : str
+        Name of a published model (:func:`lib.regimes.preset`) with which it opens.
+    other : str
+        Name of the model of a second stored picture.
+    caption : str, optional
+        What to see, printed below.
+
+    Returns
+    -------
+    Exhibit
+        As :func:`lib.figures.live`.
+
+    Raises
+    ------
+    ValueError
+        For the name of no model.
+    """
+    values, others = _sizes(model), _sizes(other)
+    state: dict[str, Any] = {
+        **_nodes(),
+        "branch": BRANCH,
+        "gauges": [name for name, *_ in GAUGES],
+        "ends": [[low, high] for _, low, high, *_ in GAUGES],
+        "logs": [float(log) for _, _, _, log, *_ in GAUGES],
+        "breaks": [(*breaks, high)[:2] for _, _, high, _, breaks, _ in GAUGES],
+        "zones": ["|".join(zones) for *_, zones in GAUGES],
+        "models": [each.title for each in PRESETS.values()],
+        "special": [each.special for each in PRESETS.values()],
+        "sizes": [[*_sizes(name).values()] for name in PRESETS],
+        "chosen": [*PRESETS].index(model),
+    }
+    return live(
+        "regimes",
+        draw_regimes,
+        state=state,
+        positions=[(state | {"chosen": [*PRESETS].index(other)}, others)],
+        controls={
+            "width": Slider("width n", *WIDTHS, values["width"], log=True, whole=True),
+            "depth": Slider("depth L", *DEPTHS, values["depth"], log=True, whole=True),
+            "heads": Slider("heads H", *HEADS, values["heads"], log=True, whole=True),
+            "tokens": Slider(
+                "tokens m", *TOKENS, values["tokens"], log=True, whole=True
+            ),
+            "spread": Slider("logits σ", *SPREADS, values["spread"], log=True),
+        },
+        kernels={
+            "lengths": "regime-lengths", "context": "regime-context",
+            "kurtosis": "regime-kurtosis", "hemisphere": "regime-hemisphere",
+            "layer": "regime-layer", "order": "regime-order",
+        },
+        caption=caption,
+    )  # fmt: skip
+
+
+def _sizes(name: str) -> dict[str, float]:
+    """Values of the sliders for a published model."""
+    known = preset(name)
+    return {
+        "width": float(known.width), "depth": float(known.depth),
+        "heads": float(known.heads), "tokens": float(known.tokens), "spread": 1.0,
+    }  # fmt: skip
+
+
+def _nodes() -> dict[str, Any]:
+    """Nodes for all positions of the sliders."""
+    score = numbers.score_nodes(TOKENS[1], SPREADS[1])
+    node, weight = numbers.gauss_nodes()
+    orders, log_factorial = numbers.factorials(40)
+    return {
+        "score": score.z, "chance": score.chance, "place": score.place,
+        "share": score.share, "node": node, "weight": weight, "orders": orders,
+        "log_factorial": log_factorial,
+    }  # fmt: skip
+
+
+def readings(
+    state: State,
+    *,
+    width: float,
+    depth: float,
+    heads: float,
+    tokens: float,
+    spread: float,
+) -> dict[str, float]:
+    """The numbers of the gauges, and those that the sentences need."""
+    require_within("width", width, *WIDTHS)
+    require_count("depth", round(depth), most=int(DEPTHS[1]))
+    key_width = width / heads
+    beta = spread * sqrt(key_width)
+    nodes = numbers.ScoreNodes(
+        *(np.asarray(state[name]) for name in ("score", "chance", "place", "share"))
+    )
+    law = numbers.kurtosis(width, heads, key_width, tokens, spread, nodes)
+    orders, log_factorial = (np.asarray(state[n]) for n in ("orders", "log_factorial"))
+    errors = numbers.order_errors(spread, orders, log_factorial)
+    cosine = 0.0
+    for _ in range(round(depth)):
+        cosine = float(numbers.layer_cosine(cosine, tokens, beta, BRANCH))
+    node, weight = np.asarray(state["node"]), np.asarray(state["weight"])
+    lengths = numbers.log_length(width, depth, BRANCH)
+    found = {
+        "depth/width": lengths["time"],
+        "excess kurtosis": law["kurtosis"],
+        "β/log m": beta / np.log(tokens),
+        "m/d": tokens / width,
+        "softmax orders": np.sum(errors > numbers.TOLERANCE),
+        "cosine of shared layers": cosine,
+        "spread": lengths["spread"],
+        "limit": law["c"] / heads,
+        "seen": law["seen"],
+        "tied": numbers.tied_weight(tokens, beta, key_width),
+        "chance": numbers.hemisphere(tokens, width, node, weight),
+    }
+    return {name: float(value) for name, value in found.items()}
+
+
+def draw_regimes(
+    state: State,
+    *,
+    width: float,
+    depth: float,
+    heads: float,
+    tokens: float,
+    spread: float,
+) -> BookFigure:
+    """Gauges one below the other, each with a dot for the network."""
+    sizes = {
+        "width": width, "depth": depth, "heads": heads, "tokens": tokens,
+        "spread": spread,
+    }  # fmt: skip
+    found = readings(state, **sizes)
+    with style():
+        fig = Figure(figsize=(4.2, 3.5))
+        fig.set_layout_engine("none")
+        ax = fig.add_axes((0.02, 0.01, 0.96, 0.98))
+        ax.set(xlim=(0, 1), ylim=(-len(GAUGES), 0))
+        ax.axis("off")
+        for i, gauge in enumerate(GAUGES):
+            _draw_gauge(ax, -i, gauge, found[gauge[0]])
+    named = _named(state, sizes)
+    said = ", ".join(f"{name} {_short(found[name])}" for name, *_ in GAUGES)
+    return figure(
+        fig,
+        alt=f"Six gauges for {named}: {said}. Each has zones named by the limits"
+        " between which it decides.",
+        caption=f"{named[0].upper()}{named[1:]}.",
+    )
+
+
+def _named(state: State, sizes: Mapping[str, float]) -> str:
+    """The network in words, with its name if it is a published one."""
+    words = (
+        f"width {sizes['width']:,.0f}, {sizes['depth']:.0f} layers,"
+        f" {sizes['heads']:.0f} heads, {sizes['tokens']:,.0f} tokens, logits of"
+        f" standard deviation {sizes['spread']:.2g}"
+    )
+    if [*sizes.values()] in state["sizes"]:
+        return f"{state['models'][state['sizes'].index([*sizes.values()])]}: {words}"
+    return words
+
+
+def _draw_gauge(ax: Axes, top: float, gauge: Any, value: float) -> None:
+    name, low, high, log, breaks, zones = gauge
+
+    def place(x: float) -> float:
+        if log:
+            x, a, b = log10(max(x, low)), log10(low), log10(high)
+        else:
+            a, b = low, high
+        return min(1.0, max(0.0, (x - a) / (b - a)))
+
+    edges = [0.0, *map(place, breaks), 1.0]
+    for k, zone in enumerate(zones):
+        left, right = edges[k], edges[k + 1]
+        ax.fill_between(
+            [left, right], top - 0.85, top - 0.42, color=COLORS[0],
+            alpha=(0.12, 0.3, 0.12)[k], linewidth=0,
+        )  # fmt: skip
+        ax.text((left + right) / 2, top - 0.65, zone, fontsize=11, **_CENTERED)
+    ax.text(0, top - 0.2, name, fontsize=11.5, va="center")
+    ax.text(1, top - 0.2, _short(value), fontsize=11.5, ha="right", va="center")
+    ax.plot([place(value)] * 2, [top - 0.9, top - 0.37], color=INK, linewidth=1.2)
+    ax.plot(place(value), top - 0.37, "o", color=COLORS[1], markersize=6, clip_on=False)
+
+
+_CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
+
+
+def _short(value: float) -> str:
+    """A number of two or three digits."""
+    if value == round(value) and abs(value) < 1e4:
+        return f"{value:.0f}"
+    text = f"{value:.2g}" if abs(value) < 1 else f"{value:.3g}"
+    return text.replace("-", "−")

@@ -1,0 +1,306 @@
+r"""The numbers that decide between limits, as functions of the sizes of a network.
+
+The model is a transformer at random initialization: L layers of width n, m tokens, H
+heads with queries, keys and values of width :math:`n_k`, and residual layers
+:math:`X' = \lambda X + \gamma\, Y(X)` with :math:`\lambda^2 + \gamma^2 = 1`. Tokens
+have norm :math:`\sqrt n`, entries of weights the variance 1/n, and logits are
+:math:`\langle q_i, k_j \rangle / \tau`. So a logit has the standard deviation
+:math:`\sigma = \sqrt{n_k}/\tau`, and none exceeds :math:`\beta = n_k/\tau` as long as
+queries and keys have their length at initialization, :math:`\sqrt{n_k}`.
+
+Everything is made of elementary functions and sums over nodes, so that a page can
+compute it too; the nodes are arguments for that reason. Nothing is checked here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lib.core.checks import Array
+
+Numbers = dict[str, Any]
+_TOP = 50.0  # beyond this x, exp(−exp(x)) is 0
+_TAIL = 18.0  # beyond this x, cosh x is half of exp(x) to rounding
+TOLERANCE = 0.05  # of the error that decides on an order
+
+
+def noise(branch: Any) -> Any:
+    r"""q = γ²(2 − γ²), the noise of one layer with :math:`\lambda^2 + \gamma^2 = 1`."""
+    return branch**2 * (2 - branch**2)
+
+
+def log_length(width: Any, depth: Any, branch: Any) -> Numbers:
+    r"""Law of the logarithm of a token's squared length after linear residual layers.
+
+    With T = L/n its limit is :math:`\mathcal N(-qT, 2qT)`. At width n the squared
+    length is multiplied by 1 + Z in each layer,
+    :math:`Z = 2\lambda\gamma g n^{-1/2} + \gamma^2(\chi^2_n/n - 1)`, whose moments give
+    the variance of the logarithm to the next order,
+
+    .. math:: 2qT \Big( 1 + \frac1n \Big[ 5q -
+              \frac{12 \lambda^2 \gamma^4 + 4 \gamma^6}{q} \Big] \Big) .
+
+    Returns
+    -------
+    dict
+        ``time`` T, ``mean`` and ``spread`` (standard deviation) in the limit, and
+        ``excess``, the relative correction of the variance.
+    """
+    q, time = noise(branch), depth / width
+    third = 12 * (1 - branch**2) * branch**4 + 4 * branch**6
+    return {
+        "time": time,
+        "mean": -q * time,
+        "spread": np.sqrt(2 * q * time),
+        "excess": (5 * q - third / q) / width,
+    }
+
+
+class ScoreNodes(NamedTuple):
+    """Nodes and weights of a standard normal score, and of (0, 1)."""
+
+    z: Array
+    chance: Array
+    place: Array
+    share: Array
+
+
+def overlap(tokens: Any, spread: Any, nodes: ScoreNodes) -> tuple[Any, Any, Any]:
+    r"""E u, E u² and dE u/dσ for m orthonormal tokens, :math:`u = \sum_j s_j^2`.
+
+    s is the softmax of m independent normal scores of standard deviation σ. The
+    integrals are those of :func:`lib.hierarchical.orthonormal_constant`, as trapezoid
+    sums over log λ = t.
+
+    Parameters
+    ----------
+    tokens, spread : float
+        m and σ.
+    nodes : ScoreNodes
+        Those of :func:`score_nodes`.
+    """
+    z, weights, place, share = nodes
+    low = -np.log(tokens) - 20 - 12 * spread
+    high = 4 + 12 * spread
+    step = (high - low) * share
+    x = np.minimum((low + (high - low) * place)[:, None] + spread * z, _TOP)
+    e = np.exp(x)
+    twice = weights * np.exp(2 * x - e)
+    second, second_slope = np.sum(twice, axis=1), np.sum(twice * z * (2 - e), axis=1)
+    fourth = np.sum(weights * np.exp(4 * x - e), axis=1)
+    none_slope = np.sum(-weights * z * np.exp(x - e), axis=1)
+    lost = np.sum(-weights * np.expm1(-e), axis=1)
+    log_none = np.log1p(-np.minimum(lost, 1 - 2.0**-53))
+    others = np.exp((tokens - 2) * log_none)
+    alone = others * np.exp(log_none)
+    cross = (tokens - 1) * second * others
+    mean = tokens * np.sum(step * second * alone)
+    square = tokens / 6 * np.sum(step * (fourth * alone + cross * second))
+    slope = tokens * np.sum(step * (second_slope * alone + cross * none_slope))
+    return mean, square, slope
+
+
+def kurtosis(
+    width: Any, heads: Any, key_width: Any, tokens: Any, spread: Any, nodes: ScoreNodes
+) -> Numbers:
+    r"""Excess kurtosis of an attention output: c/H + b/(n_k H) + a/n.
+
+    For orthonormal tokens a coordinate has the variance
+    :math:`v = \frac1H \sum_a t'_a u_a`, where the scores of head a have the standard
+    deviation :math:`\sigma \sqrt{t_a}` and all :math:`t_a, t'_a` are
+    :math:`\chi^2_{n_k}/n_k`. The mean over t is taken by the two nodes of Gauss and
+    Laguerre, exact for cubic polynomials. a is what random tokens
+    (:math:`V = GG^\top/n`) add: :math:`3n \mathrm{Var}(\bar v)/\bar v^2` to leading
+    order, :math:`\bar v = \mathbb E[u \mid V]`; another term of theirs, of the order of
+    1/(nH), is left out.
+
+    Returns
+    -------
+    dict
+        ``c``, ``b``, ``a``, ``kurtosis`` (the sum), ``given`` (its part for orthonormal
+        tokens), and ``seen``, the number 1/E u of tokens that a query sees.
+    """
+    mean, square, slope = overlap(tokens, spread, nodes)
+    first = second = 0.0
+    for node, share in _chi_square_nodes(key_width):
+        one, two, _ = overlap(tokens, spread * np.sqrt(node), nodes)
+        first, second = first + share * one, second + share * two
+    c = 3 * (square / mean**2 - 1)
+    given = 3 * ((1 + 2 / key_width) * second / first**2 - 1)
+    # Derivatives of the mean of u by the entries of V, at V = I.
+    curve = slope * spread / tokens  # σ² of the mean second derivative by one score
+    own = mean / tokens + curve / 2
+    others = np.maximum(tokens - 1, 1)
+    pair = (1 - mean) / (tokens * others) - curve / (2 * others)
+    variance = 2 * ((tokens - 1) * own**2 + (own + tokens * curve / 2) ** 2)
+    variance = variance + 2 * tokens * (tokens - 1) * pair**2
+    a = 3 * variance / mean**2
+    return {
+        "c": c,
+        "b": (given - c) * key_width,
+        "a": a,
+        "given": given / heads,
+        "kurtosis": given / heads + a / width,
+        "seen": 1 / mean,
+    }
+
+
+def own_weight(tokens: Any, beta: Any) -> Any:
+    """Weight of a token on itself among m, when its logit exceeds the others by β."""
+    return 1 / (1 + (tokens - 1) * np.exp(np.minimum(-beta, 500)))
+
+
+def tied_weight(tokens: Any, beta: Any, key_width: Any) -> Any:
+    r"""Mean weight of a token on itself with random W^Q = W^K, m orthogonal tokens.
+
+    A key has the squared length :math:`n_k t`, :math:`t \sim \chi^2_{n_k}/n_k`; given
+    it the logit on itself is βt, and the others are independent with standard
+    deviation :math:`r = \sqrt{t}\, \beta n_k^{-1/2}`. For many tokens the sum of their
+    exponentials is :math:`m e^{r^2/2}`, and where :math:`r^2 > 2 \log m` that of the
+    largest, :math:`e^{r \sqrt{2 \log m}}`. The mean over t is as in :func:`kurtosis`.
+    """
+    total, log = 0.0, np.log(tokens)
+    for node, share in _chi_square_nodes(key_width):
+        square = node * beta**2 / key_width
+        frozen = np.sqrt(2 * log * square) - log
+        others = np.where(square < 2 * log, square / 2, frozen)
+        total = total + share * own_weight(tokens, node * beta - others)
+    return total
+
+
+def _chi_square_nodes(degrees: Any) -> list[tuple[Any, Any]]:
+    """Two nodes and weights of Gauss and Laguerre for a chi-square over its degrees."""
+    shape = degrees / 2
+    root = np.sqrt(shape + 1)
+    return [
+        ((shape + 1 + sign * root) / shape, (1 - sign / root) / 2) for sign in (1, -1)
+    ]
+
+
+def layer_cosine(cosine: Any, tokens: Any, beta: Any, branch: Any) -> Any:
+    r"""Common cosine of m tokens after one layer of the model of chapter 4.
+
+    A layer is :math:`x_i' \propto \lambda x_i + \gamma \sum_j A_{ij} x_j` with
+    :math:`A = \mathrm{softmax}(\beta \langle x_i, x_j\rangle)`, normalized; equal
+    cosines stay equal. Thin layers follow :func:`lib.sphere.equiangular_field`.
+    """
+    skip = np.sqrt(1 - branch**2)
+    own = own_weight(tokens, beta * (1 - cosine))
+    # <x_i, y_i>, <x_j, y_i>, |y_i|² and <y_i, y_j>, with the weight of another token.
+    other = (1 - own) / (tokens - 1)
+    along = own + (1 - own) * cosine
+    across = own * cosine + other * (1 + (tokens - 2) * cosine)
+    square = own * along + (1 - own) * across
+    product = own * across + other * along + other * (tokens - 2) * across
+    length = skip**2 + 2 * skip * branch * along + branch**2 * square
+    inner = skip**2 * cosine + 2 * skip * branch * across + branch**2 * product
+    return inner / length
+
+
+def left(branch: Any, depth: Any) -> Any:
+    """Share of the differences between tokens left by uniform attention, λ^(2L)."""
+    return (1 - branch**2) ** depth
+
+
+def hemisphere(tokens: Any, width: Any, node: Array, weight: Array) -> Any:
+    r"""Wendel's probability :math:`P(\mathrm{Bin}(m - 1, \frac12) < d)` as integrals.
+
+    For m > d it is the incomplete beta function :math:`I_{1/2}(m - d, d)`; in the
+    log-odds s its integrand is smooth on the scale of its width.
+
+    Parameters
+    ----------
+    tokens, width : float
+        m and d.
+    node, weight : ndarray, shape (g,)
+        Nodes of a quadrature on (0, 1).
+    """
+    a, b = np.maximum(tokens - width, 1), width
+    middle, scale = np.log(a / b), 9 * np.sqrt((a + b) / (a * b))
+    low, high = middle - scale - 40 / a, middle + scale + 40 / b
+    top = -a * np.log1p(b / a) - b * np.log1p(a / b)
+
+    def integral(end: Any) -> Any:
+        s = low + (end - low) * node
+        # log(1 + e^s) without overflow; the other one is less by s.
+        soft = np.maximum(s, 0) + np.log1p(np.exp(-np.abs(s)))
+        return (end - low) * np.sum(weight * np.exp(a * (s - soft) - b * soft - top))
+
+    zero = np.minimum(np.maximum(0 * high, low), high)
+    return np.where(tokens > width, integral(zero) / integral(high), 1.0)
+
+
+def explosion(
+    distance: Any, branch: Any, tau0: Any, heads: Any, node: Array, weight: Array
+) -> Any:
+    r"""Probability of :func:`lib.sde.explosion_probability`, as sums over nodes.
+
+    With :math:`y \propto \sinh x` the integrals are those of
+    :math:`\cosh^{1 - 2k} x`, :math:`k = H/4\gamma^2`; the tail is known.
+    """
+    power = heads / (2 * branch**2) - 1
+    safe = np.maximum(power, 1e-3)
+    unit = tau0 * np.sqrt(8 * heads * (2 - branch**2)) / branch
+    ratio = distance / unit
+    end = np.log1p(ratio + ratio**2 / (1 + np.sqrt(1 + ratio**2)))
+    reach = np.minimum(9 / np.sqrt(safe) + 40 / safe, _TAIL)
+
+    def tail(x: Any) -> Any:
+        known = np.exp(np.minimum(safe * (np.log(2) - x), 0)) / safe
+        return np.where(reach < _TAIL, 0.0, known)
+
+    def integral(x: Any) -> Any:
+        half = x * node / 2
+        sinh = (np.expm1(half) - np.expm1(-half)) / 2
+        return x * np.sum(weight * np.exp(-safe * np.log1p(2 * sinh**2)))
+
+    whole = integral(reach) + tail(reach)
+    far = tail(reach) - tail(np.maximum(end, reach))
+    share = (integral(np.minimum(end, reach)) + far) / whole
+    return np.where(power > 0, np.minimum(share, 1.0), 0.0)
+
+
+def order_errors(spread: Any, orders: Array, log_factorial: Array) -> Any:
+    r"""Relative error of the softmax expansion of many normal logits, by its order.
+
+    For m → ∞ independent logits σz the weight is :math:`e^{\sigma z - \sigma^2/2}/m`,
+    and its term of degree r is :math:`\sigma^r \mathrm{He}_r(z)/r!` over m. In mean
+    square the error after order k is, relative to the distance from equal weights,
+
+    .. math:: \Big( \sum_{r > k} \frac{\sigma^{2r}}{r!} \Big/ (e^{\sigma^2} - 1)
+              \Big)^{1/2} .
+
+    Parameters
+    ----------
+    spread : float
+        σ.
+    orders, log_factorial : ndarray, shape (r,)
+        0, 1, 2, ..., and the logarithms of their factorials.
+    """
+    terms = np.exp(orders * np.log(spread**2) - log_factorial)
+    beyond = np.where(orders > orders[:, None], 1.0, 0.0)
+    return np.sqrt(np.sum(beyond * terms, axis=1) / np.expm1(spread**2))
+
+
+def score_nodes(tokens: float, spread: float) -> ScoreNodes:
+    """Trapezoid nodes of :func:`overlap` that are enough for its rounding."""
+    ends = np.log(tokens) + 24 + 24 * spread
+    z = np.linspace(-12, 12, int(np.ceil(max(24 / 0.125, 24 * spread / 0.2))) + 1)
+    place = np.linspace(0, 1, int(np.ceil(ends / 0.2)) + 1)
+    chance = np.exp(-(z**2) / 2)
+    share = np.full(place.size, 1 / (place.size - 1))
+    return ScoreNodes(z, chance / chance.sum(), place, share)
+
+
+def gauss_nodes(count: int = 256) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss and Legendre on (0, 1)."""
+    x, w = np.polynomial.legendre.leggauss(count)
+    return (x + 1) / 2, w / 2
+
+
+def factorials(count: int = 80) -> tuple[Array, Array]:
+    """Orders 0, 1, 2, ... and the logarithms of their factorials."""
+    orders = np.arange(float(count))
+    return orders, np.cumsum(np.log(np.maximum(orders, 1)))

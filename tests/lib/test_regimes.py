@@ -1,0 +1,423 @@
+"""Which limit a model is in: every number against simulations at three sizes."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.special import polygamma
+from scipy.stats import norm
+
+from lib import attention, gram, regimes, sde, sphere
+from lib.gram.layers import LinearLayer, PlainLayer
+from lib.hierarchical import FiniteAttention, orthonormal_constant
+from lib.regimes import PRESETS, describe, numbers
+from lib.regimes.__main__ import main
+from tools.command import ROOT
+
+GPT2 = dict(width=768, depth=12, heads=12, tokens=1024)
+KEYS = ["quantity", "value", "limit", "predicts", "correction", "statement"]
+NODES = numbers.gauss_nodes()
+
+
+def row(quantity, **sizes):
+    return next(each for each in describe(**sizes) if each.quantity == quantity)
+
+
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+# Depth over width.
+
+
+@pytest.mark.parametrize("n", [16, 64, 256])
+@pytest.mark.parametrize("branch", [0.5**0.5, 1.0, 0.4])
+def test_the_spread_of_log_length_is_that_of_networks(n, branch):
+    paths, layer = 40_000, LinearLayer(n, (1 - branch**2) ** 0.5, branch)
+    run = gram.simulate(np.eye(1), layer, n, paths=paths, rng=rng(n), save_every=n)
+    logs = np.log(run.states[-1, :, 0, 0])
+    law = numbers.log_length(n, n, branch)
+    variance = law["spread"] ** 2 * (1 + law["excess"])
+    # What is left is of the order of 1/n² for the variance, and of 1/n for the mean.
+    noise = 4 * variance * np.sqrt(2 / paths)
+    assert logs.var() == pytest.approx(variance, abs=noise + 4 * variance / n**2)
+    noise = 4 * np.sqrt(variance / paths)
+    assert logs.mean() == pytest.approx(law["mean"], abs=noise + 2 / n)
+
+
+@pytest.mark.parametrize("n", [16, 64, 256])
+def test_the_next_order_is_that_of_chi_square_variables(n):
+    law = numbers.log_length(n, 1, 1.0)
+    exact = polygamma(1, n / 2)
+    assert law["spread"] ** 2 * (1 + law["excess"]) == pytest.approx(
+        exact, rel=2 / n**2
+    )
+    # Without the correction it would not be.
+    assert abs(law["spread"] ** 2 - exact) > 0.9 / n * exact
+
+
+# Explosion.
+
+
+@pytest.mark.parametrize("heads", [1, 2, 12])
+@pytest.mark.parametrize("tau0", [1e-4, 0.03, 0.5, 3.0, 1e4])
+def test_explosion_is_the_probability_of_sde(heads, tau0):
+    for branch in (1e-6, 0.05, 0.5, 0.69, 0.7072, 0.9, 1.0):
+        found = numbers.explosion(2.0, branch, tau0, heads, *NODES)
+        wanted = sde.explosion_probability(2.0, branch, tau0, heads=heads)
+        assert found == pytest.approx(float(wanted), abs=1e-9), branch
+
+
+@pytest.mark.parametrize("width", [64, 256, 1024])
+def test_explosion_is_that_of_simulated_pairs(width):
+    temperature, branch = 16.0, 0.5  # τ0 = 16/√(n n_k), with 16 heads of n/16
+    given = dict(width=width, depth=4, tokens=8, temperature=temperature)
+    found = row("explosion probability", heads=16, residual_scale=branch, **given)
+    tau0 = temperature / (width * width / 16) ** 0.5
+    run = sde.simulate_distance(
+        2.0, branch, tau0, 40.0, 64, paths=4000, rng=rng(width), heads=16, level=1e4
+    )
+    share = run.stopped_share
+    assert share == pytest.approx(found.value, abs=4 * np.sqrt(0.25 / 4000))
+
+
+# Kurtosis.
+
+
+@pytest.mark.parametrize("m", [1, 2, 16, 1024])
+@pytest.mark.parametrize("spread", [0.1, 1.0, 4.0])
+def test_the_constant_is_that_of_hierarchical(m, spread):
+    mean, square, _ = numbers.overlap(m, spread, numbers.score_nodes(m, spread))
+    wanted = orthonormal_constant(m, spread)
+    assert 3 * (square / mean**2 - 1) == pytest.approx(wanted, abs=1e-11)
+
+
+@pytest.mark.parametrize("n", [8, 64, 512])
+def test_kurtosis_is_that_of_a_layer_of_finite_width(n):
+    nodes = numbers.score_nodes(4, 1.0)
+    found = numbers.kurtosis(n, 2, n, 4.0, 1.0, nodes)
+    wanted = FiniteAttention(np.eye(4), n, 2).excess_kurtosis()
+    # Two nodes leave an error of the order of 1/n².
+    assert found["given"] == pytest.approx(wanted, abs=1e-4 + 2 / n**2)
+    assert abs(found["c"] / 2 - wanted) > 1 / n
+
+
+def variances(n, heads, key_width, tokens, spread, size, rng, *, fixed):
+    """Conditional variances of an output with real key widths, by its definition."""
+    V = np.broadcast_to(np.eye(tokens), (size, tokens, tokens))
+    if not fixed:
+        R = gram.bartlett(size, tokens, n, rng)
+        V = R @ R.mT / n
+    C, total = np.linalg.cholesky(V), 0.0
+    for _ in range(heads):
+        t, value = rng.chisquare(key_width, (2, size)) / key_width
+        scores = (C @ rng.standard_normal((size, tokens, 1)))[..., 0]
+        s = attention.softmax(spread * np.sqrt(V[:, 0, 0] * t)[:, None] * scores)
+        total = total + value * np.einsum("pi,pij,pj->p", s, V, s) / heads
+    return total
+
+
+@pytest.mark.parametrize("n", [48, 96, 192])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_kurtosis_of_narrow_heads_and_of_random_tokens(n, fixed):
+    heads, tokens, spread, size = 16, 6, 1.2, 100_000
+    v = variances(n, heads, n // 4, tokens, spread, size, rng(n), fixed=fixed)
+    found = 3 * v.var() / v.mean() ** 2
+    noise = 3 * np.std((v - v.mean()) ** 2) / v.mean() ** 2 / np.sqrt(size)
+    given = dict(width=n, depth=1, heads=heads, tokens=tokens, key_width=n // 4)
+    law = numbers.kurtosis(
+        n, heads, n // 4, float(tokens), spread, numbers.score_nodes(tokens, spread)
+    )
+    wanted = law["given"] if fixed else law["kurtosis"]
+    # Random tokens add a term of the order of 1/(nH) that is left out.
+    rest = 15 / (n * heads) if not fixed else 40 / (n**2 * heads)
+    assert found == pytest.approx(wanted, abs=5 * noise + rest)
+    temperature = (n // 4) ** 0.5 / spread
+    said = row("excess kurtosis", temperature=temperature, **given)
+    assert said.value == pytest.approx(law["kurtosis"])
+    if not fixed:  # and what random tokens add is seen
+        assert found - law["given"] > 2 / n + 5 * noise
+
+
+@pytest.mark.parametrize("m", [8, 64, 512])
+def test_number_of_tokens_seen(m):
+    scores = rng(m).standard_normal((20_000, m))
+    overlaps = np.sum(attention.softmax(scores) ** 2, axis=1)
+    mean, _, _ = numbers.overlap(float(m), 1.0, numbers.score_nodes(m, 1.0))
+    noise = overlaps.std() / np.sqrt(len(overlaps))
+    assert overlaps.mean() == pytest.approx(mean, abs=4 * noise)
+
+
+def test_slope_of_the_overlap():
+    for m, spread in ((3, 0.5), (100, 2.0)):
+        nodes = numbers.score_nodes(m, spread)
+        ends = [numbers.overlap(m, spread + h, nodes)[0] for h in (-1e-5, 1e-5)]
+        slope = numbers.overlap(m, spread, nodes)[2]
+        assert slope == pytest.approx(np.diff(ends)[0] / 2e-5, rel=1e-6)
+
+
+# β/log m, m/d.
+
+
+@pytest.mark.parametrize("m", [16, 128, 1024])
+def test_weight_on_itself(m):
+    given = dict(width=1024, depth=2, heads=16, tokens=m)
+    found = row("β/log m", **given)
+    beta = found.value * np.log(m)
+    assert beta == pytest.approx(8)  # √64
+    weight = attention.softmax(beta * np.eye(m))[0, 0]
+    assert numbers.own_weight(m, beta) == pytest.approx(weight)
+
+
+@pytest.mark.parametrize(("m", "width"), [(256, 32), (1024, 64), (2048, 128)])
+@pytest.mark.parametrize("spread", [0.5, 1.0])
+def test_weight_on_itself_with_tied_random_weights(m, width, spread):
+    found = []
+    for seed in range(3):
+        keys = rng(seed).standard_normal((m, width))  # of orthogonal tokens
+        logits = spread / width**0.5 * keys @ keys.T
+        found.append(np.diag(attention.softmax(logits)).mean())
+    wanted = numbers.tied_weight(m, spread * width**0.5, width)
+    assert np.mean(found) == pytest.approx(wanted, abs=0.05)
+
+
+@pytest.mark.parametrize(("m", "d"), [(8, 5), (24, 12), (60, 28)])
+def test_hemisphere(m, d):
+    found = row("m/d", width=d, depth=1, tokens=m)
+    assert found.value == m / d
+    chance = numbers.hemisphere(float(m), float(d), *NODES)
+    assert chance == pytest.approx(sphere.hemisphere_probability(m, d), abs=1e-9)
+    x = sphere.uniform_tokens(m, d, systems=1500, rng=rng(m))
+    share = sphere.hemisphere_pole(x).any(axis=-1).mean()
+    assert share == pytest.approx(chance, abs=4 * np.sqrt(0.25 / 1500))
+
+
+@pytest.mark.parametrize(
+    ("m", "d"), [(2, 1), (3, 3), (1500, 768), (4096, 768), (10**6, 500_100)]
+)
+def test_hemisphere_is_wendels(m, d):
+    chance = numbers.hemisphere(float(m), float(d), *NODES)
+    assert chance == pytest.approx(sphere.hemisphere_probability(m, d), abs=1e-8)
+
+
+# Clusters, differences, orders.
+
+
+@pytest.mark.parametrize("m", [4, 16, 64])
+@pytest.mark.parametrize("branch", [0.3, 0.5**0.5, 1.0])
+def test_layers_of_equiangular_tokens(m, branch):
+    beta, skip = 2.0, (1 - branch**2) ** 0.5
+
+    def layer(x):
+        y = skip * x + branch * sphere.attention_output(x, beta)
+        return y / np.linalg.norm(y, axis=-1, keepdims=True)
+
+    x, cosine = np.eye(m), 0.0
+    for _ in range(6):
+        x, cosine = layer(x), numbers.layer_cosine(cosine, m, beta, branch)
+        assert x[0] @ x[1] == pytest.approx(cosine, abs=1e-12)
+        assert x[0] @ x[-1] == pytest.approx(cosine, abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [256, 1024, 4096])
+def test_clusters_of_random_tokens(d):
+    given = dict(width=d, heads=d, tokens=16, temperature=0.5, layers_shared=True)
+    x = sphere.uniform_tokens(16, d, rng=rng(d))
+    pairs = np.triu_indices(16, 1)
+    for depth in (2, 20):
+        run = sphere.post_norm_layers(
+            x, lambda x: sphere.attention_output(x, 2.0), 1.0, depth
+        )
+        cosines = (run.states[-1] @ run.states[-1].T)[pairs]
+        found = row("clusters", depth=depth, **given)
+        assert found.value == (1 if cosines.mean() > 0.5 else 16)
+        cosine = 0.0
+        for _ in range(depth):
+            cosine = numbers.layer_cosine(cosine, 16, 2.0, 0.5**0.5)
+        assert np.abs(cosines - cosine).max() < 5 / np.sqrt(d)
+
+
+@pytest.mark.parametrize("n", [32, 128, 512])
+def test_differences_left_by_attention(n):
+    m, J = 8, np.eye(8) - 1 / 8
+    layer = PlainLayer(n, n, 0.5**0.5, 0.5**0.5, tau0=1e6)
+    run = gram.simulate(np.eye(m), layer, 5, paths=4, rng=rng(n), save_every=5)
+    share = np.trace(J @ run.states[-1] @ J, axis1=1, axis2=2) / (m - 1)
+    assert share == pytest.approx(row(
+        "differences left", width=n, depth=5, tokens=m
+    ).value, rel=1e-3)  # fmt: skip
+    # What attention with logits of standard deviation 1 gives back in one layer.
+    layer = PlainLayer(n, n, 0.5**0.5, 0.5**0.5)
+    run = gram.simulate(np.eye(m), layer, 1, paths=20_000, rng=rng(n))
+    share = np.trace(J @ run.states[-1] @ J, axis1=1, axis2=2) / (m - 1)
+    mean, _, _ = numbers.overlap(float(m), 1.0, numbers.score_nodes(m, 1.0))
+    noise = 4 * share.std() / np.sqrt(len(share))
+    assert share.mean() == pytest.approx(0.5 + 0.5 * (mean - 1 / m), abs=noise + 1 / n)
+
+
+@pytest.mark.parametrize(("m", "spread"), [(256, 0.2), (1024, 0.4), (4096, 0.7)])
+def test_order_of_the_expansion(m, spread):
+    logits = spread * rng(m).standard_normal((400, m))
+    exact = attention.softmax(logits)
+    errors = numbers.order_errors(spread, *numbers.factorials())
+    base = np.sum((exact - 1 / m) ** 2)
+    found = [
+        np.sqrt(np.sum((exact - attention.softmax_expansion(logits, k)) ** 2) / base)
+        for k in range(4)
+    ]
+    assert found == pytest.approx(errors[:4], rel=0.15)
+    said = row("softmax order", width=64, depth=1, tokens=m, temperature=8 / spread)
+    assert said.value == np.sum(np.array(found) > 0.05)
+
+
+# The answers.
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_answers(name):
+    rows = describe(**regimes.preset(name).sizes)
+    assert [*vars(rows[0])] == KEYS
+    assert all(np.isfinite(each.value) for each in rows if each.value is not None)
+    assert not [each for each in rows if each.value is None and each.limit == ""]
+    bibliography = (ROOT / "chapters/reference/references.bib").read_text("utf-8")
+    assert f"{{{PRESETS[name].family.source}," in bibliography
+    uncovered = {"trained weights", "RoPE, ALiBi", "GELU, SwiGLU"}
+    assert uncovered <= {each.quantity for each in rows if each.value is None}
+
+
+def test_labels_are_those_of_statements():
+    text = "".join(p.read_text("utf-8") for p in (ROOT / "chapters").glob("[0-9]*.md"))
+    labels = {*re.findall(r"^:label: (\S+)", text, flags=re.M)}
+    cases = [
+        GPT2, GPT2 | {"layers_shared": True}, GPT2 | {"temperature": 1e-6},
+        GPT2 | {"temperature": 1e9},
+    ]  # fmt: skip
+    for case in cases:
+        for each in describe(**case):
+            assert each.statement in labels or each.statement == ""
+            assert each.statement or each.value is None or case.get("layers_shared")
+
+
+def test_shared_layers_have_clusters_and_no_proportional_limit():
+    rows = {each.quantity: each for each in describe(**GPT2, layers_shared=True)}
+    assert rows["clusters"].value == 1024 and rows["clusters"].statement
+    assert rows["depth/width"].statement == ""
+    assert rows["explosion probability"].value is None
+    assert row("clusters", **GPT2).value is None
+
+
+def test_the_answer_for_gpt2():
+    """Each number by a way of its own."""
+    rows = {each.quantity: each.value for each in describe(**GPT2)}
+    assert rows["depth/width"] == 12 / 768
+    assert rows["β/log m"] == pytest.approx(8 / np.log(1024))
+    assert rows["m/d"] == 1024 / 768
+    assert rows["differences left"] == pytest.approx(2.0**-12)
+    assert rows["explosion probability"] == pytest.approx(
+        float(sde.explosion_probability(2.0, 0.5**0.5, 768**-0.5, heads=12))
+    )
+    z = norm.ppf((np.arange(200_000) + 0.5) / 200_000)
+    weights, terms = np.exp(z - 0.5), [np.ones_like(z), z]
+    for r in range(2, 12):
+        terms.append((z * terms[-1] - terms[-2] * 1.0) / r)
+    sums = np.cumsum(terms, axis=0)
+    gaps = np.sqrt(np.mean((weights - sums) ** 2, axis=1) / np.var(weights))
+    assert rows["softmax order"] == np.argmax(gaps <= 0.05)
+
+
+# The command.
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "lib.regimes", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, check=False
+    )
+
+
+def test_the_command_prints_rows_and_json(capsys):
+    sizes = ["--width", "768", "--depth", "12", "--heads", "12", "--tokens", "1024"]
+    assert main([*sizes, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [[*each] for each in rows] == [KEYS] * len(rows)
+    assert rows == [vars(each) for each in describe(**GPT2)]
+    assert {"depth/width", "excess kurtosis"} <= {each["quantity"] for each in rows}
+    assert main(sizes) == 0
+    text = capsys.readouterr().out
+    assert all(each["quantity"] in text for each in rows)
+    assert main(["--preset", "gpt2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == rows
+    assert main(["--preset", "gpt2", "--tokens", "64", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[4]["value"] == 64 / 768
+    assert main(["--list"]) == 0
+    assert capsys.readouterr().out.count("\n") == len(PRESETS) >= 10
+
+
+def test_the_command_as_a_program():
+    done = run("--preset", "gpt2")
+    assert done.returncode == 0 and "radford2019language" in done.stdout
+    assert done.stderr == ""
+    done = run("--preset", "gtp2")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (
+        "lib.regimes: preset must be the name of a model, got 'gtp2':"
+        " did you mean gpt2, gpt2-xl, gpt3?\n"
+    )
+
+
+def test_the_answer_needs_neither_scipy_nor_matplotlib():
+    code = (
+        "import sys; from lib.regimes import describe;"
+        "describe(width=768, depth=12, heads=12, tokens=1024);"
+        "assert not {'scipy', 'matplotlib', 'IPython'} & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+BAD = [
+    ("--width 0 --depth 1 --tokens 4", "width must be an integer from 1 to 1000000000"),
+    ("--width -8 --depth 1 --tokens 4", "width must be an integer from 1"),
+    ("--width 8.5 --depth 1 --tokens 4", "width must be an integer, got '8.5'"),
+    ("--width 8 --depth 0 --tokens 4", "depth must be an integer from 1 to 100000"),
+    ("--width 8 --depth 1 --tokens 1", "tokens must be an integer from 2"),
+    ("--width 8 --depth 1 --tokens 1e3", "tokens must be an integer, got '1e3'"),
+    (f"--width 8 --depth {10**30} --tokens 4", "depth must be an integer from 1"),
+    (f"--width 1{'0' * 9000} --depth 1 --tokens 4", "(9001 characters)"),
+    ("--width 768 --depth 1 --tokens 4 --heads 7", "heads must divide the width"),
+    ("--width 8 --depth 1 --tokens 4 --heads 0", "heads must be an integer from 1"),
+    ("--width 8 --depth 1 --tokens 4 --key-width 0", "key_width must be an integer"),
+    ("--width 8 --depth 1 --tokens 4 --temperature 0", "temperature must be a pos"),
+    ("--width 8 --depth 1 --tokens 4 --temperature inf", "temperature must be a pos"),
+    ("--width 8 --depth 1 --tokens 4 --temperature 1e200", "temperature must be from"),
+    ("--width 8 --depth 1 --tokens 4 --temperature x", "temperature must be a number"),
+    ("--width 8 --depth 1 --tokens 4 --residual-scale 2", "residual_scale must be"),
+    ("--width 8 --depth 1 --tokens 4 --residual-scale nan", "residual_scale must be"),
+    ("--width 8 --depth 1", "the sizes of a model are needed: --tokens, or --preset"),
+    ("", "the sizes of a model are needed: --width, --depth, --tokens"),
+    ("--preset zzz", "known: bert-base"),
+    (f"--preset {'x' * 500}", "(500 characters)"),
+    ("--size 3", "unrecognized arguments"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_misuse_is_one_sentence(arguments, message, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments.split())
+    said = capsys.readouterr()
+    assert end.value.code == 2 and said.out == ""
+    assert message in said.err and said.err.count("\n") == 1
+    assert len(said.err) < 400
+
+
+def test_enormous_sizes_that_are_accepted():
+    most = dict(width=10**9, depth=10**5, heads=10**6, tokens=10**12)
+    for extra in ({}, {"layers_shared": True}, {"temperature": 1e-99},
+                  {"temperature": 1e99}, {"residual_scale": 1e-6}):  # fmt: skip
+        for sizes in (most, dict(width=1, depth=1, tokens=2), GPT2):
+            for each in describe(**sizes, **extra):
+                assert each.value is None or np.isfinite(each.value), each
+                assert "nan" not in " ".join(map(str, vars(each).values()))

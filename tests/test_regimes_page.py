@@ -1,0 +1,175 @@
+"""The exhibits of the last pages: gauges of a model, and the planes of the map."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from test_live_exhibits import NOTE, STAGE, begun, says, slide
+from waits import until
+
+from lib import exhibits
+from lib.exhibits.planes import PLANES, SIDE, draw_planes, value_at
+from lib.exhibits.regimes import GAUGES, draw_regimes, readings
+from lib.figures.controls import starts
+from lib.regimes import PRESETS, describe
+
+MODELS, MAP = "chapters/8-which-limit.html", "chapters/6-map-of-limits.html"
+WIDE = "logits σ"
+
+
+@pytest.fixture(scope="module")
+def gauges():
+    return exhibits.regimes("gpt2", other="bloom")
+
+
+@pytest.fixture(scope="module")
+def planes():
+    return exhibits.planes(edge=5)
+
+
+# In Python.
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_gauges_show_what_describe_says(gauges, name):
+    sizes = PRESETS[name].sizes
+    rows = {row.quantity: row.value for row in describe(**sizes)}
+    moved = {k: float(sizes[k]) for k in ("width", "depth", "heads", "tokens")}
+    found = readings(gauges.state, **moved, spread=1.0)
+    for quantity in ("depth/width", "excess kurtosis", "β/log m", "m/d"):
+        assert found[quantity] == pytest.approx(rows[quantity], rel=1e-8), quantity
+    assert found["softmax orders"] == rows["softmax order"]
+
+
+def test_gauges_are_drawn_with_their_numbers(gauges):
+    drawn = draw_regimes(gauges.state, **starts(gauges.controls))
+    assert "GPT-2" in drawn.caption and "depth/width 0.016" in drawn.alt
+    other = draw_regimes(
+        gauges.state, width=100.0, depth=3.0, heads=2.0, tokens=50.0, spread=0.5
+    )
+    assert other.svg != drawn.svg and "GPT-2" not in other.caption
+    assert all(name in drawn.alt for name, *_ in GAUGES)
+
+
+def test_planes_of_every_edge(planes):
+    seen = set()
+    for k, plane in enumerate(PLANES):
+        drawn = draw_planes(planes.state, edge=float(k), across=0.3, up=0.9)
+        assert plane.measured in drawn.alt and plane.decides in drawn.caption
+        seen.add(drawn.svg)
+        grid = planes.state["grids"][k]
+        assert grid.shape == (SIDE, SIDE) and grid.min() >= 0 and grid.max() <= 100
+    assert len(seen) == len(PLANES) == 8
+
+
+@pytest.mark.parametrize(
+    ("edge", "right_then_up", "up_then_right"),
+    # The corners that the iterated limits reach; where they commute, they are alike.
+    [("L/n", 0, 100), ("εm²", 100, 0), ("log t/β", 0, 100), ("β/log m", 0, 100),
+     ("m/d", 100, 0), ("t/log m", 100, 0)],
+)  # fmt: skip
+def test_fronts_part_the_corners(planes, edge, right_then_up, up_then_right):
+    k = [plane.decides for plane in PLANES].index(edge)
+    grid = planes.state["grids"][k]
+    # One number is large while the other stays small: the lower right, the upper left.
+    assert grid[0, -1] == pytest.approx(right_then_up, abs=12)
+    assert grid[-1, 0] == pytest.approx(up_then_right, abs=12)
+
+
+def test_value_between_the_points_of_a_grid(planes):
+    grid = planes.state["grids"][0]
+    assert value_at(grid, 0, 0) == grid[0, 0] and value_at(grid, 1, 1) == grid[-1, -1]
+    half = 0.5 / (SIDE - 1)
+    assert value_at(grid, half, 0) == pytest.approx((grid[0, 0] + grid[0, 1]) / 2)
+
+
+# In a browser.
+
+
+def numbers(text):
+    return [float(x) for x in re.findall(r"\d+(?:\.\d+)?", text.replace(",", ""))]
+
+
+def test_the_page_computes_what_lib_computes(visit, gauges):
+    page, figure = visit(MODELS)
+    begun(figure)
+    places = {
+        "width n": 0.4,
+        "depth L": 0.3,
+        "heads H": 0.2,
+        "tokens m": 0.8,
+        WIDE: 0.7,
+    }
+    for label, place in places.items():
+        slide(figure, label, place)
+    values = {
+        name: gauges.controls[name].at(place)
+        for name, place in zip(gauges.controls, places.values(), strict=True)
+    }
+    found = readings(gauges.state, **values)
+    said = says(figure, f"^T = {found['depth/width']:.2g}:")
+    assert f"kurtosis {found['excess kurtosis']:.2g}," in said
+    assert f"leaves {found['limit']:.2g}." in said
+    assert f"sees {found['seen']:,.0f} of {values['tokens']:,.0f}" in said
+    assert f"{found['softmax orders']:.0f} orders of the softmax" in said
+    assert f"ends at {found['cosine of shared layers']:.2g}." in said
+    share = numbers(said.split("puts ")[1])[0]
+    assert share == pytest.approx(100 * found["tied"], rel=0.01)
+
+
+def test_the_menu_sets_the_sliders(visit, gauges):
+    page, figure = visit(MODELS)
+    begun(figure)
+    says(figure, "^GPT-2. T = 0.016")
+    figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
+    said = says(figure, "^BLOOM 176B. T = 0.0049")
+    assert "ALiBi" in said and "trained weights" in said
+    outputs = figure.locator("output").all_inner_texts()
+    assert outputs[:4] == ["14336", "70", "112", "2048"]
+    # A size that the model has not makes it one's own.
+    slide(figure, "depth L", 0.2)
+    says(figure, "^T = ")
+    assert figure.get_by_label("model", exact=True).input_value() == "-1"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_planes_open_and_move(visit, planes, theme):
+    page, figure = visit(MAP, color_scheme=theme)
+    begun(figure)
+    state = json.loads(figure.locator("script").text_content())["state"]
+    grids = np.reshape(state["grids"], (len(PLANES), SIDE, SIDE))
+    assert np.array_equal(grids, planes.state["grids"])
+    for k in (6, 2):
+        figure.get_by_label(PLANES[k].decides, exact=True).check(force=True)
+        said = says(figure, f"^{re.escape(PLANES[k].decides)}: at")
+        assert PLANES[k].measured in said and PLANES[k].across[0] in said
+    box = figure.locator(".exhibit-plane").bounding_box()
+    x, y = box["x"] + 0.6 * box["width"], box["y"] + 0.3 * box["height"]
+    before = figure.locator(NOTE).inner_text()
+    page.mouse.click(x, y)
+    until(lambda: figure.locator(NOTE).inner_text() != before)
+    across, up = (
+        float(each.input_value())
+        for each in figure.locator('input[type="range"]').all()
+    )
+    said = figure.locator(NOTE).inner_text()
+    wanted = value_at(grids[2], across, up)
+    assert numbers(said.rsplit(" is ", 1)[1])[0] == pytest.approx(wanted, abs=0.51)
+    assert 0.5 < across < 0.7 and 0.6 < up < 0.85
+
+
+@pytest.mark.parametrize("name", [MODELS, MAP])
+def test_words_are_legible_and_fit_a_phone(visit, name):
+    page, figure = visit(name, viewport={"width": 390, "height": 844})
+    begun(figure)
+    assert figure.locator(f"{STAGE} canvas").first.is_visible()
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 390
+    sizes = figure.evaluate(
+        """(figure) => [...figure.querySelectorAll('*')].filter((e) =>
+          e.checkVisibility() && !e.closest('svg, script') &&
+          [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+          .map((e) => parseFloat(getComputedStyle(e).fontSize))"""
+    )
+    assert min(sizes) >= 11
