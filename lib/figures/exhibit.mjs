@@ -5,6 +5,7 @@ import { generator } from "./random.mjs";
 
 const SCRIPTS = {
   globe: () => import("./globe.mjs"),
+  histogram: () => import("./histogram.mjs"),
   networks: () => import("./networks.mjs"),
   weights: () => import("./weights.mjs"),
 };
