@@ -4,7 +4,7 @@
 import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
 import { generator } from "./random.mjs";
 
-const SECONDS = 6; // until all is drawn
+const SECONDS = 4; // until all is drawn
 const FRAME = 9; // milliseconds of computing in a frame, about
 const BATCH = 2000; // heads drawn at a time
 

@@ -21,7 +21,7 @@ State = Mapping[str, Any]
 TOKENS = 16
 SCALES, HEADS, WIDTHS = (0.0, 8.0), (1.0, 64.0), (16.0, 16384.0)
 NETWORKS = 60_000  # and heads in all: with many heads there are fewer networks
-HEADS_IN_ALL = 1_000_000
+HEADS_IN_ALL = 400_000
 BINS, REACH, LEAST = 40, 5.0, 3e-5  # of the axes; in standard deviations
 # Draws of the limit on the page, and the scales at which c is known there.
 LIMIT_HEADS, LIMIT_NETWORKS = 16_000, 4000
