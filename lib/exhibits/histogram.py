@@ -20,6 +20,7 @@ from lib.hierarchical import AttentionLimit, FiniteAttention, orthonormal_consta
 State = Mapping[str, Any]
 TOKENS = 16
 SCALES, HEADS, WIDTHS = (0.0, 8.0), (1.0, 64.0), (16.0, 16384.0)
+CHOICES = {"many networks": 0.0, "one network": 1.0}
 NETWORKS = 60_000  # and heads in all: with many heads there are fewer networks
 HEADS_IN_ALL = 400_000
 BINS, REACH, LEAST = 40, 5.0, 3e-5  # of the axes; in standard deviations
@@ -95,7 +96,7 @@ def histogram(
             (state, values | {"heads": min(16.0 * heads, HEADS[1])}),
         ],
         controls={
-            "one": Choice("draw", {"many networks": 0.0, "one network": 1.0}, float(one)),
+            "one": Choice("draw", CHOICES, float(one)),
             "scale": Slider("σ", *SCALES, scale),
             "heads": Slider("heads H", *HEADS, float(heads), log=True, whole=True),
             "width": Slider("width n", *WIDTHS, float(width), log=True, whole=True),
