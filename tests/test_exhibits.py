@@ -289,7 +289,7 @@ def test_histogram_describes_what_the_page_draws(histogram):
     assert found["controls"]["scale"]["start"] == 2.0
     assert found["controls"]["heads"]["start"] == 1.0
     table = found["state"]["table"]
-    for place, scale in ((8, 1.0), (16, 2.0), (64, 8.0)):
+    for place, scale in ((16, 1.0), (32, 2.0), (128, 8.0)):
         wanted = hierarchical.orthonormal_constant(16, scale)
         assert table[place] == pytest.approx(wanted, rel=1e-9)
     assert table[0] == 0

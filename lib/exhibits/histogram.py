@@ -26,7 +26,7 @@ HEADS_IN_ALL = 400_000
 BINS, REACH, LEAST = 40, 5.0, 3e-5  # of the axes; in standard deviations
 # Draws of the limit on the page, and the scales at which c is known there.
 LIMIT_HEADS, LIMIT_NETWORKS = 16_000, 4000
-TABLE = np.linspace(*SCALES, 65)
+TABLE = np.linspace(*SCALES, 129)
 _PARTS = 4  # pictures in a kernel until all has been drawn; each has four times as much
 
 
