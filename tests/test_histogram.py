@@ -21,7 +21,7 @@ from test_live_exhibits import (
 from lib import exhibits
 from lib.exhibits.histogram import constants
 from lib.figures.controls import starts
-from lib.hierarchical import AttentionLimit, FiniteAttention
+from lib.hierarchical import AttentionLimit, FiniteAttention, orthonormal_constant
 
 CANVAS = FIRST[HISTOGRAM]
 OPENS = exhibits.histogram()
@@ -111,7 +111,7 @@ def test_limit_of_the_page_is_that_of_lib(visit, site, scale, heads):
     unit, kurtosis, *density = of_page(visit, site, values, "limit")
     law = AttentionLimit(TOKENS, heads, scale, nodes=2**14)
     assert unit == pytest.approx(math.sqrt(law.variance()), rel=0.02, abs=0)
-    assert kurtosis == pytest.approx(law.excess_kurtosis(), abs=2e-3)
+    assert kurtosis == pytest.approx(orthonormal_constant(16, scale) / heads, abs=2e-3)
     points = np.linspace(-5, 5, 41)
     wanted = unit * law.density(unit * points)
     # To the eye, on the axis of the page: its densities are above 3e-5.
@@ -155,7 +155,8 @@ def test_histogram_is_that_of_lib_at_the_ends_of_each_slider(
     found, limit, share = numbers(said)
     law = FiniteAttention(TOKENS, n, heads, scale, nodes=2**14)
     far = AttentionLimit(TOKENS, heads, scale, nodes=2**14)
-    assert limit == pytest.approx(far.excess_kurtosis(), abs=0.006)
+    wanted = orthonormal_constant(16, scale) / heads
+    assert limit == pytest.approx(wanted, abs=0.0051)
     assert found == pytest.approx(law.excess_kurtosis(), abs=0.35)
     assert share == pytest.approx(law.variance() / far.variance(), abs=0.06)
     if kurtosis is not None:

@@ -25,15 +25,22 @@ export const variances = ({ tokens: m }, { scale, heads: h, width }, call, rando
   return found.variance;
 };
 
-// Numbers to be drawn: one coordinate of each network, or those of one network.
+// Numbers to be drawn: one coordinate of each network, or those of one network. They come
+// in batches of one size, so that they do not depend on how many are asked for at a time.
 export const source = (state, values, call, random) => {
   const own = values.one ? variances(state, values, call, random, 1)[0] : null;
   const total = values.one ? values.width : Math.min(state.networks, Math.floor(state.heads / values.heads));
-  const draw = (count) => {
-    const of = values.one ? null : variances(state, values, call, random, count);
-    return filled(count, random.normal).map((x, k) => x * Math.sqrt(of ? of[k] : own));
+  const size = values.one ? BATCH : Math.ceil(BATCH / values.heads);
+  let batch = [], at = 0;
+  const next = () => {
+    if (at === batch.length) {
+      const of = values.one ? null : variances(state, values, call, random, size);
+      batch = filled(size, random.normal).map((x, k) => x * Math.sqrt(of ? of[k] : own));
+      at = 0;
+    }
+    return batch[at++];
   };
-  return { total, draw };
+  return { total, size, draw: (count) => filled(count, next) };
 };
 
 // The limit: its standard deviation, its density at some points in units of it, and its
@@ -80,8 +87,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   };
   const ready = () => count >= from.total;
   const work = (goal, until = Infinity) => {
-    const batch = values.one ? BATCH : Math.ceil(BATCH / values.heads);
-    while (count < goal && performance.now() < until) add(Math.min(batch, goal - count));
+    while (count < goal && performance.now() < until) add(Math.min(from.size, goal - count));
   };
   // Where nothing plays, all is shown as soon as it is there.
   const rest = () => {
