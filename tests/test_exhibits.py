@@ -9,11 +9,12 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.stats import ks_2samp, norm
 
-from lib import exhibits, gram, heat, sinkhorn, sphere
+from lib import exhibits, gram, heat, hierarchical, sinkhorn, sphere
 from lib.attention import softmax
 from lib.core import psd
 from lib.exhibits.film import LAYERS, draw_film, film_sees, film_tokens
 from lib.exhibits.globe import FIRST, LAST, advance_globe, draw_globe
+from lib.exhibits.histogram import draw_histogram, drawn
 from lib.exhibits.networks import draw_networks, limit_cosines, network_cosines
 from lib.figures import BookFigure, Choice, Exhibit, Slider, figure, live, style
 
@@ -44,6 +45,11 @@ def networks():
 @pytest.fixture(scope="module")
 def film():
     return exhibits.film(MIXTURE, eps=0.1, time=0.5, tokens=30)
+
+
+@pytest.fixture(scope="module")
+def histogram():
+    return exhibits.histogram(2.0, width=200, seed=5)
 
 
 def described(exhibit):
@@ -399,6 +405,81 @@ def test_picture_of_tokens_in_one_place(film):
         assert "sees about 30.0 tokens" in drawn.caption
 
 
+OUTPUT = {"one": 0.0, "scale": 2.0, "heads": 1.0, "width": 200.0}
+
+
+def test_histogram_describes_what_the_page_draws(histogram):
+    found = described(histogram)
+    assert found["kernels"] == {
+        "variance": "attention-variances", "density": "mixture-density",
+    }  # fmt: skip
+    assert [each["label"] for each in found["controls"].values()] == [
+        "draw", "σ", "heads H", "width n",
+    ]  # fmt: skip
+    assert found["controls"]["scale"]["start"] == 2.0
+    assert found["controls"]["heads"]["start"] == 1.0
+    table = found["state"]["table"]
+    for place, scale in ((16, 1.0), (32, 2.0), (128, 8.0)):
+        wanted = hierarchical.orthonormal_constant(16, scale)
+        assert table[place] == pytest.approx(wanted, rel=1e-9)
+    assert table[0] == 0
+    assert len({each.svg for each in histogram.frames}) == 3
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"width": 16.0}, {"scale": 0.0}, {"scale": 8.0}, {"heads": 5.0},
+               {"one": 1.0}, {"one": 1.0, "heads": 64.0}],
+)  # fmt: skip
+def test_histogram_is_that_of_real_networks(histogram, change):
+    """What is printed beside the picture, and the law by real weight matrices."""
+    values = OUTPUT | change
+    n, heads, scale = round(values["width"]), round(values["heads"]), values["scale"]
+    y = drawn(histogram.state, **values)
+    if values["one"]:
+        assert len(y) == n
+        assert abs(kurtosis(y)) < 5 * np.sqrt(24 / n)
+    else:
+        x = np.sqrt(16) * np.eye(16) if n == 16 else np.sqrt(n) * np.eye(16, n)
+        size = 3000 if n == 16 else 300
+        real = hierarchical.dense(x, heads, size, score_scale=scale, rng=RNG)[:, 0, 0]
+        assert ks_2samp(y, real).pvalue > 1e-4
+        assert len(y) == len({*y}) == min(60_000, 400_000 // heads)
+    drawing = draw_histogram(histogram.state, **values)
+    limit = hierarchical.AttentionLimit(np.eye(16), heads, scale, nodes=2**14)
+    wanted = hierarchical.orthonormal_constant(16, scale) / heads
+    mine = f"{round(kurtosis(y), 2) + 0.0:.2f}".replace("-", "\u2212")
+    assert f": excess kurtosis {mine}, in the limit {wanted:.2f};" in drawing.caption
+    assert f"{len(y):,} " in drawing.caption
+    assert f"width {n}, H = {heads}, σ = {scale:g}:" in drawing.caption
+    share = (y**2).mean() / limit.variance()
+    assert drawing.caption.endswith(f"variance {share:.2f} of the limit's.")
+
+
+def kurtosis(y):
+    return (y**4).mean() / (y**2).mean() ** 2 - 3
+
+
+def test_widget_of_the_histogram_grows(histogram):
+    row, draw, scale, heads, width, view = histogram.widget().children
+    _, step, reset, again = row.children
+    first = view.value
+    assert "60,000 networks, width 200, H = 1, σ = 2" in first
+    for count in ("234", "937", "3,750", "15,000", "60,000"):
+        step.click()
+        assert f"{count} networks" in view.value.replace("\n", " ")
+    assert view.value == first
+    draw.value = 1.0
+    assert "200 coordinates of one network" in view.value
+    one = view.value
+    again.click()
+    assert "200 coordinates of one network" in view.value != one
+    width.value, heads.value, scale.value = 64, 4, 0.5
+    assert "64 coordinates of one network, width 64, H = 4, σ = 0.5" in view.value
+    reset.click()
+    draw.value, width.value, heads.value, scale.value = 0.0, 200, 1, 2.0
+    assert view.value == first
+
+
 def test_places_of_a_slider_and_its_values_agree():
     for slider in (
         Slider("a", 0.1, 100.0, 0.0, log=True, zero=True),
@@ -449,6 +530,14 @@ def test_places_of_a_slider_and_its_values_agree():
         (lambda: exhibits.film(MIXTURE, layer=0), "layer must be one of .*, got 0"),
         (lambda: exhibits.film(MIXTURE, plane=1), "plane must be True or False, got 1"),
         (lambda: exhibits.film(MIXTURE, caption=3), "caption must be a text, got 3"),
+        (lambda: exhibits.histogram(8.5), "score_scale must be from 0 to 8, got 8.5"),
+        (lambda: exhibits.histogram(heads=0), "heads must be"),
+        (lambda: exhibits.histogram(heads=65), "heads must be"),
+        (lambda: exhibits.histogram(width=15), "width must be"),
+        (lambda: exhibits.histogram(width=100.5), "width must be"),
+        (lambda: exhibits.histogram(one=1), "one must be True or False"),
+        (lambda: exhibits.histogram(seed=-1), "seed must be"),
+        (lambda: exhibits.histogram(caption=3), "caption must be a text, got 3"),
         (lambda: exhibits.networks(1.0), "start must be from -0.99 to 0.99, got 1.0"),
         (lambda: exhibits.networks(0.3, width=3), "width must be"),
         (lambda: exhibits.networks(0.3, width=8.5), "width must be"),

@@ -17,10 +17,11 @@ GLOBES = ("chapters/index.html", "chapters/4-mean-field-sphere.html")
 GLOBE, WEIGHTS = GLOBES[0], "chapters/1-softmax-expansion.html"
 NETWORKS = "chapters/2-proportional-limits.html"
 FILM = "chapters/3-sinkhorn-to-heat-flow.html"
+HISTOGRAM = "chapters/5-non-gaussian-attention.html"
 # The first thing to be seen of each.
 FIRST = {each: ".exhibit-globe" for each in GLOBES}
 FIRST |= {WEIGHTS: ".exhibit-garments", NETWORKS: ".exhibit-pile"}
-FIRST |= {FILM: ".exhibit-film"}
+FIRST |= {FILM: ".exhibit-film", HISTOGRAM: ".exhibit-histogram"}
 PAGES = (*FIRST,)
 NOTE, STAGE = ".exhibit-note", ".exhibit-stage"
 TIME = """(figure) => Number(/^Time ([^,]+),/.exec(
@@ -513,7 +514,7 @@ def test_labels_are_legible_on_a_phone(visit, name):
     assert len(sizes) > 3 and min(sizes) >= 11
     drawn = "\n".join(
         (SITE / "_static" / f"{each}.mjs").read_text()
-        for each in ("exhibit", "film", "globe", "networks", "weights")
+        for each in ("exhibit", "film", "globe", "histogram", "networks", "weights")
     )
     assert min(int(px) for px in re.findall(r"(\d+)px ", drawn)) >= 11
     _, figure = visit(name, java_script_enabled=False, fails=True, **phone)

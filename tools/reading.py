@@ -31,6 +31,7 @@ SECOND_EDITION = (
     "chapters/1-softmax-expansion.html",
     "chapters/2-proportional-limits.html",
     "chapters/4-mean-field-sphere.html",
+    "chapters/5-non-gaussian-attention.html",
     "chapters/6-map-of-limits.html",
     "chapters/8-which-limit.html",
 )

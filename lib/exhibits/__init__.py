@@ -5,9 +5,10 @@ Each is a :func:`lib.figures.live` of its own, for more than one page.
 
 from lib.exhibits.film import film
 from lib.exhibits.globe import globe
+from lib.exhibits.histogram import histogram
 from lib.exhibits.networks import networks
 from lib.exhibits.planes import planes
 from lib.exhibits.regimes import regimes
 from lib.exhibits.weights import weights
 
-__all__ = ["film", "globe", "networks", "planes", "regimes", "weights"]
+__all__ = ["film", "globe", "histogram", "networks", "planes", "regimes", "weights"]

@@ -6,6 +6,7 @@ import { generator } from "./random.mjs";
 const SCRIPTS = {
   film: () => import("./film.mjs"),
   globe: () => import("./globe.mjs"),
+  histogram: () => import("./histogram.mjs"),
   networks: () => import("./networks.mjs"),
   planes: () => import("./planes.mjs"),
   regimes: () => import("./regimes.mjs"),

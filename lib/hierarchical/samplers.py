@@ -142,25 +142,38 @@ def draw_row_variances(
     """
     n = attention.head_width
 
-    def chi(networks: int, heads: int) -> Array | float:
-        return 1.0 if n is None else rng.chisquare(n, (networks, heads)) / n
+    def chi(networks: int, heads: int) -> Array:
+        if n is None:
+            return np.ones((networks, heads))
+        return np.asarray(rng.chisquare(n, (networks, heads)) / n)
 
     def head(root: Array, networks: int, heads: int) -> Array:
-        r = root.shape[-1]
-        norms = (root[..., row, :] ** 2).sum(axis=-1)  # (…, 1): V_ii
-        scale = attention.score_scale * np.sqrt(norms * chi(networks, heads))
-        normal = rng.standard_normal((networks, heads, r))
-        scores = np.einsum("...mr,...r->...m", root, normal)  # (networks, heads, m)
-        weights = softmax(scale[..., None] * scores)
-        mixed = np.einsum("...m,...mr->...r", weights, root)
-        variance = (mixed**2).sum(axis=-1)  # (networks, heads)
+        times = chi(networks, heads)
+        normals = rng.standard_normal((networks, heads, root.shape[-1]))
+        found = row_variances(root, row, attention.score_scale, times, normals)
         if attention.output_matrix:
-            variance = variance * chi(networks, heads)
-        return np.asarray(variance.sum(axis=1))
+            found = found * chi(networks, heads)
+        return np.asarray(found.sum(axis=1))
 
     m = inputs.tokens
     drawn = _summed_over_heads(inputs, head, size, attention.heads, 2 * m)
     return np.asarray(drawn / attention.heads)
+
+
+def row_variances(
+    root: Array, row: int, score_scale: Array | float, times: Array, normals: Array
+) -> Array:
+    """Variance s^T V s of a row in each head, (networks, heads), from what is drawn.
+
+    ``normals`` (networks, heads, r) and ``times`` (networks, heads) make its scores, of
+    which the factor of the output matrix is no part; roots are as in :class:`Inputs`.
+    """
+    norms = (root[..., row, :] ** 2).sum(axis=-1)  # (…, 1): V_ii
+    scale = score_scale * np.sqrt(norms * times)
+    scores = np.einsum("...mr,...r->...m", root, normals)  # (networks, heads, m)
+    weights = softmax(scale[..., None] * scores)
+    mixed = np.einsum("...m,...mr->...r", weights, root)
+    return np.asarray((mixed**2).sum(axis=-1))
 
 
 def _summed_over_heads(

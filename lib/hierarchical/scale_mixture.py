@@ -185,8 +185,13 @@ class ScaleMixture:
 
 
 def _density(rule: Rule, points: Array) -> Array:
-    values, weights = rule.values[rule.values > 0], rule.weights[rule.values > 0]
-    sd = np.sqrt(values)
+    positive = rule.values > 0
+    return mean_density(rule.values[positive], rule.weights[positive], points)
+
+
+def mean_density(variances: Array, weights: Array, points: Array) -> Array:
+    """Weighted sum of normal densities of positive variances, at the points."""
+    sd = np.sqrt(variances)
     with np.errstate(over="ignore", under="ignore"):
         normal = np.exp(-((points[..., None] / sd) ** 2) / 2) / sd  # (..., k)
     return np.asarray(normal @ weights / np.sqrt(2 * np.pi))

@@ -13,7 +13,12 @@ Gaussian too, independent of all Z:
           Z^{g^{c,1}} Z^{g^{c,2}}\big] .
 
 They do not become constants, so that what reads them is Gaussian only given their
-values. The theorem has hypotheses on the factors of the scalars;
+values, and averages over coordinates tend to random variables,
+
+.. math:: \frac1n \sum_{\alpha=1}^n \psi(h^1_\alpha, \dots, h^k_\alpha) \to
+          E\big[ \psi(Z^{h^1}, \dots, Z^{h^k}) \,\big|\, p \big]
+
+in law. The theorem has hypotheses on the factors of the scalars;
 :meth:`Program.check` names those that a program violates.
 
 References: Yang, *Wide Feedforward or Recurrent Neural Networks of Any Architecture are
@@ -26,6 +31,6 @@ Gaussian Processes*, 2019, arXiv:1910.12478; with scalars, Sakai, Karakida and I
 from __future__ import annotations
 
 from lib.netsor import architectures
-from lib.netsor.program import Matrix, Program, Scalar, Vector
+from lib.netsor.program import Average, Matrix, Program, Scalar, Vector
 
-__all__ = ["Matrix", "Program", "Scalar", "Vector", "architectures"]
+__all__ = ["Average", "Matrix", "Program", "Scalar", "Vector", "architectures"]

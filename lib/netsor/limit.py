@@ -11,10 +11,20 @@ from scipy.special import ndtri
 from lib.core.checks import Array
 from lib.core.psd import canonical_columns, gram_root
 from lib.core.quadrature import sobol
-from lib.netsor.lines import DOT, FUNCTION, INPUT, PRODUCT, Line, apply
+from lib.netsor.lines import (
+    DOT,
+    FUNCTION,
+    INPUT,
+    PRODUCT,
+    Line,
+    Output,
+    apply,
+    roots_of,
+)
 
 _BLOCK = 2**14  # draws held at a time, few enough for the cache of a processor
 _POINTS = 2**16  # quasi-random points for the means of nonlinear functions
+_GIVEN = 2**11  # those for means given the scalars, one for each draw
 _CERTAIN = 1e-10  # a conditional variance below this share counts as zero
 
 
@@ -107,26 +117,59 @@ class Limit:
         return self._families[first.kind, first.source].entry(one, two)
 
     def sample(
-        self, outputs: Sequence[int], size: int, rng: np.random.Generator
+        self, outputs: Sequence[Output], size: int, rng: np.random.Generator
     ) -> Array:
-        """Joint draws of the variables of some lines, shape (size, len(outputs))."""
-        functions, gaussian = self._split(outputs)
-        roots = {
-            key: (numbers, self._families[key].root(numbers))
+        """Joint draws of the variables of some outputs, shape (size, len(outputs)).
+
+        The variable of an average is its conditional mean given the scalars.
+        """
+        averages = [out for out in outputs if isinstance(out, Line)]
+        functions, gaussian = self._split([k for k in outputs if isinstance(k, int)])
+        given, fixed = self._split(roots_of(averages))
+        for key, numbers in fixed.items():
+            if key[0] == DOT:
+                gaussian[key] = sorted({*gaussian.get(key, []), *numbers})
+        points = self._points({k: v for k, v in fixed.items() if k[0] != DOT})
+        roots = [
+            (numbers, self._families[key].root(numbers))
             for key, numbers in sorted(gaussian.items())
-        }
+        ]
         drawn = np.empty((size, len(outputs)))
-        for start in range(0, size, _BLOCK):
-            draws = min(_BLOCK, size - start)
+        block = _BLOCK // 64 if averages else _BLOCK
+        for start in range(0, size, block):
+            draws = min(block, size - start)
             values: dict[int, Array] = {}
-            for numbers, root in roots.values():
+            for numbers, root in roots:
                 normals = root @ rng.standard_normal((len(numbers), draws))
                 values |= dict(zip(numbers, normals, strict=True))
-            for number in functions:
-                values[number] = apply(number, self._lines[number], values)
-            for column, number in enumerate(outputs):
-                drawn[start : start + draws, column] = values[number]
+            scalars = {
+                number: values[number][:, None]
+                for key, numbers in fixed.items()
+                if key[0] == DOT
+                for number in numbers
+            }
+            means = points | scalars
+            for found, numbers in ((values, functions), (means, given)):
+                for number in numbers:
+                    found[number] = apply(number, self._lines[number], found)
+            for column, out in enumerate(outputs):
+                drawn[start : start + draws, column] = (
+                    apply(None, out, means).mean(axis=-1)
+                    if isinstance(out, Line)
+                    else values[out]
+                )
         return drawn
+
+    def _points(self, families: dict[tuple[str, int], list[int]]) -> dict[int, Array]:
+        """Values of Gaussian variables at quasi-random points, one row each."""
+        count = sum(len(numbers) for numbers in families.values())
+        normals = iter(_normals(max(count, 1), _GIVEN))
+        values: dict[int, Array] = {}
+        for key, numbers in sorted(families.items()):
+            own = np.stack([next(normals) for _ in numbers])
+            rows = self._families[key].root(numbers) @ own
+            values |= {k: row[None] for k, row in zip(numbers, rows, strict=True)}
+        return values
 
     def _split(
         self, outputs: Sequence[int]
@@ -176,12 +219,12 @@ class Limit:
         return ""
 
 
-def _normals(count: int) -> Array:
-    """Columns of quasi-random standard normals, shape (count, points).
+def _normals(count: int, size: int = _POINTS) -> Array:
+    """Columns of quasi-random standard normals, shape (count, size).
 
     Each one takes the centers of equally likely cells, so that it is symmetric, and is
     scaled to variance 1 for what the outermost cells lack.
     """
-    points = next(sobol(count, _POINTS, replicates=1)).T
-    normals = ndtri((np.floor(points * _POINTS) + 0.5) / _POINTS)
+    points = next(sobol(count, size, replicates=1)).T
+    normals = ndtri((np.floor(points * size) + 0.5) / size)
     return np.asarray(normals / normals.std(axis=1, keepdims=True))

@@ -12,6 +12,7 @@ from lib.core.checks import Array
 
 _WEIGHTS = 2**21  # entries of random matrices held at a time
 INPUT, PRODUCT, FUNCTION, DOT = "input", "product", "function", "dot"
+AVERAGE = "average"  # of a function over coordinates; no line of a program
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Line:
     Attributes
     ----------
     kind : str
-        INPUT, PRODUCT, FUNCTION or DOT.
+        INPUT, PRODUCT, FUNCTION or DOT; AVERAGE for an output that is no line.
     name, text : str
         Name of what it makes; the whole line.
     args : tuple of int
@@ -31,7 +32,7 @@ class Line:
     place : int
         Place of an input in its block.
     f : callable or None
-        The function of a FUNCTION, and whether it is bounded.
+        The function of a FUNCTION or AVERAGE, and whether it is bounded.
     random : bool
         Whether it depends on a scalar of an earlier line.
     """
@@ -47,10 +48,19 @@ class Line:
     random: bool = False
 
 
-def needed(lines: Sequence[Line], outputs: Iterable[int]) -> set[int]:
+Output = int | Line  # number of a line, or an AVERAGE
+
+
+def roots_of(outputs: Iterable[Output]) -> list[int]:
+    """Numbers of the lines that the outputs are, or are averages of."""
+    parts = (out.args if isinstance(out, Line) else (out,) for out in outputs)
+    return [number for part in parts for number in part]
+
+
+def needed(lines: Sequence[Line], outputs: Iterable[Output]) -> set[int]:
     """Lines that the outputs depend on, themselves included."""
     reached: set[int] = set()
-    rest = list(outputs)
+    rest = roots_of(outputs)
     while rest:
         number = rest.pop()
         if number not in reached:
@@ -59,8 +69,11 @@ def needed(lines: Sequence[Line], outputs: Iterable[int]) -> set[int]:
     return reached
 
 
-def apply(number: int, line: Line, values: Mapping[int, Array]) -> Array:
-    """Values of a FUNCTION, after a check of what the user's function returned."""
+def apply(number: int | None, line: Line, values: Mapping[int, Array]) -> Array:
+    """Values of a function, after a check of what the user's function returned.
+
+    ``number`` is that of the line of a FUNCTION; an AVERAGE has none.
+    """
     assert line.f is not None
     arguments = [values[arg] for arg in line.args]
     result = np.asarray(line.f(*arguments))
@@ -70,8 +83,9 @@ def apply(number: int, line: Line, values: Mapping[int, Array]) -> Array:
         kind = (
             f"shape {result.shape} and dtype {result.dtype}" if wrong else "inf or NaN"
         )
+        where = "" if number is None else f"line {number + 1}, "
         raise ValueError(
-            f"line {number + 1}, {line.text}: f must return finite numbers of shape"
+            f"{where}{line.text}: f must return finite numbers of shape"
             f" {shape}, got {kind}"
         )
     return result.astype(np.float64, copy=False)
@@ -81,7 +95,7 @@ def run_finite(
     lines: Sequence[Line],
     roots: Sequence[Array],
     variances: Sequence[float],
-    outputs: Sequence[int],
+    outputs: Sequence[Output],
     width: int,
     size: int,
     rng: np.random.Generator,
@@ -116,8 +130,12 @@ def run_finite(
                 values[number] = scalar / np.sqrt(width)  # (networks, 1)
             else:
                 values[number] = apply(number, line, values)
-        for column, number in enumerate(outputs):
-            drawn[start : start + networks, column] = values[number][:, 0]
+        for column, out in enumerate(outputs):
+            if isinstance(out, Line):
+                found = apply(None, out, values).mean(axis=-1)
+            else:
+                found = values[out][:, 0]
+            drawn[start : start + networks, column] = found
     return drawn
 
 

@@ -18,7 +18,18 @@ from lib.core.checks import (
 )
 from lib.core.psd import canonical_root, require_gram
 from lib.netsor.limit import Limit
-from lib.netsor.lines import DOT, FUNCTION, INPUT, PRODUCT, Line, run_finite, violations
+from lib.netsor.lines import (
+    AVERAGE,
+    DOT,
+    FUNCTION,
+    INPUT,
+    PRODUCT,
+    Line,
+    Output,
+    roots_of,
+    run_finite,
+    violations,
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,14 @@ class Scalar:
 
     program: Program = field(repr=False)
     line: int
+
+
+@dataclass(frozen=True)
+class Average:
+    """An average over coordinates, made by :meth:`Program.average`."""
+
+    program: Program = field(repr=False)
+    line: Line
 
 
 @dataclass(frozen=True)
@@ -142,16 +161,36 @@ class Program:
         ValueError
             For arguments that are not of this program, or no vector among them.
         """
-        if not callable(f):
-            raise ValueError(f"f must be a function, got {f!r}")
         bounded = require_flag("bounded", bounded)
-        numbers = tuple(self._require("args", arg, (Vector, Scalar)) for arg in args)
-        if not any(isinstance(arg, Vector) for arg in args):
-            raise ValueError(f"args must contain a vector, got {args!r}")
-        name, word = self._name("h", FUNCTION), getattr(f, "__name__", "f")
-        text = f"{name} = {word}({', '.join(self._lines[k].name for k in numbers)})"
-        line = Line(FUNCTION, name, text, numbers, f=f, bounded=bounded)
-        return self._add(line)
+        name = self._name("h", FUNCTION)
+        return self._add(self._called(FUNCTION, name, f, args, bounded))
+
+    def average(self, f: Callable[..., Any], *args: Vector | Scalar) -> Average:
+        r"""The average of f(·) over all coordinates, an output that is no line.
+
+        .. math:: \frac1n \sum_{\alpha=1}^n f(h^1_\alpha, \dots, h^k_\alpha)
+
+        :meth:`finite` computes it in networks, :meth:`limit` draws what it tends to:
+        :math:`\mathbb E[f(Z^{h^1}, \dots, Z^{h^k}) \mid p^\circ]`, the mean given the
+        scalars. The theorem asks that f be bounded and pseudo-Lipschitz.
+
+        Parameters
+        ----------
+        f : callable
+            As in :meth:`nonlin`.
+        args : Vector or Scalar
+            At least one vector.
+
+        Returns
+        -------
+        Average
+
+        Raises
+        ------
+        ValueError
+            As :meth:`nonlin`.
+        """
+        return Average(self, self._called(AVERAGE, "average", f, args))
 
     def dot(self, g1: Vector, g2: Vector) -> Scalar:
         """The scalar p = ⟨g1, g2⟩/√n.
@@ -181,18 +220,20 @@ class Program:
     def finite(
         self,
         width: int,
-        outputs: Sequence[Vector | Scalar],
+        outputs: Sequence[Vector | Scalar | Average],
         *,
         size: int,
         rng: np.random.Generator,
     ) -> Array:
-        """Networks of a width with real matrices: the first coordinates of vectors.
+        """Networks of a width with real matrices.
+
+        Of vectors their first coordinates; scalars and averages as they are.
 
         Parameters
         ----------
         width : int
             n, up to 8192.
-        outputs : list of Vector or Scalar
+        outputs : list of Vector, Scalar or Average
         size : int
             Number of networks.
         rng : numpy.random.Generator
@@ -218,17 +259,17 @@ class Program:
 
     def limit(
         self,
-        outputs: Sequence[Vector | Scalar],
+        outputs: Sequence[Vector | Scalar | Average],
         *,
         size: int,
         strict: bool = True,
         rng: np.random.Generator,
     ) -> Array:
-        """Joint draws of the limits of vectors (one coordinate) and scalars.
+        """Joint draws of the limits of vectors (one coordinate), scalars and averages.
 
         Parameters
         ----------
-        outputs : list of Vector or Scalar
+        outputs : list of Vector, Scalar or Average
         size : int
             Number of draws.
         strict : bool
@@ -250,7 +291,7 @@ class Program:
         numbers = self._require_outputs(outputs)
         size = require_count("size", size)
         require_generator("rng", rng)
-        return self._limiting(numbers, strict).sample(numbers, size, rng)
+        return self._limiting(roots_of(numbers), strict).sample(numbers, size, rng)
 
     def kernel(
         self, one: Vector | Scalar, two: Vector | Scalar, *, strict: bool = True
@@ -302,10 +343,33 @@ class Program:
         words = " or ".join(kind.__name__.lower() for kind in kinds)
         raise ValueError(f"{name} must be a {words} of this program, got {value!r}")
 
-    def _require_outputs(self, outputs: object) -> list[int]:
+    def _require_outputs(self, outputs: object) -> list[Output]:
         if not isinstance(outputs, list | tuple) or not outputs:
             raise ValueError(f"outputs must be a list of vectors, got {outputs!r}")
-        return [self._require("outputs", out, (Vector, Scalar)) for out in outputs]
+        return [self._require_output(out) for out in outputs]
+
+    def _require_output(self, output: object) -> Output:
+        if isinstance(output, Average) and output.program is self:
+            return output.line
+        return self._require("outputs", output, (Vector, Scalar))
+
+    def _called(
+        self,
+        kind: str,
+        name: str,
+        f: object,
+        args: tuple[object, ...],
+        bounded: bool = False,
+    ) -> Line:
+        """A function of vectors and scalars, as a line."""
+        if not callable(f):
+            raise ValueError(f"f must be a function, got {f!r}")
+        numbers = tuple(self._require("args", arg, (Vector, Scalar)) for arg in args)
+        if not any(isinstance(arg, Vector) for arg in args):
+            raise ValueError(f"args must contain a vector, got {args!r}")
+        word = getattr(f, "__name__", "f")
+        text = f"{name} = {word}({', '.join(self._lines[k].name for k in numbers)})"
+        return Line(kind, name, text, numbers, f=f, bounded=bounded)
 
     def _name(self, letter: str, kind: str) -> str:
         return f"{letter}{sum(line.kind == kind for line in self._lines) + 1}"

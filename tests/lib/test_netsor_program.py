@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from lib.netsor import Program
+from lib.hierarchical import AttentionLimit
+from lib.netsor import Program, architectures
 
 COV = np.array([[2.0, 0.5], [0.5, 1.0]])
 
@@ -308,6 +309,69 @@ def test_tied_scores_diverge_at_finite_width():
         assert p.mean() == pytest.approx(np.sqrt(width), rel=0.05, abs=0)
 
 
+def square_of_tanh(y):
+    return np.tanh(y) ** 2
+
+
+def test_averages_of_a_network_are_those_of_its_coordinates():
+    """One network of width 1 has one coordinate; of more, the mean of all."""
+    program = Program()
+    (x,) = program.inputs([[1.0]])
+    first, mean = program.average(np.cos, x), program.average(lambda x: x, x)
+    one = program.finite(1, [x, first, mean], size=5, rng=rng())
+    np.testing.assert_allclose(one[:, 1], np.cos(one[:, 0]))
+    np.testing.assert_allclose(one[:, 2], one[:, 0])
+    wide = program.finite(400, [mean], size=4000, rng=rng())[:, 0]
+    assert wide.std() == pytest.approx(1 / 20, rel=0.05, abs=0)
+    # A scalar among the arguments is the same at all coordinates.
+    program, queries, _, scores = scalar_program()
+    score = scores[0][0]
+    both = program.average(lambda q, p: p + 0 * q, queries[0], score)
+    found = program.finite(7, [score, both], size=6, rng=rng())
+    np.testing.assert_allclose(found[:, 0], found[:, 1])
+
+
+def test_averages_without_scalars_tend_to_a_constant():
+    program, outputs = architectures.mlp(np.eye(2))
+    average = program.average(square_of_tanh, outputs[0])
+    limit = program.limit([average], size=4, rng=rng())[:, 0]
+    second = integrate.quad(
+        lambda z: square_of_tanh(z) * stats.norm.pdf(z), -10, 10, epsabs=1e-10
+    )[0]
+    np.testing.assert_allclose(limit, second, atol=2e-4)
+    finite = program.finite(400, [average], size=100, rng=rng())[:, 0]
+    assert abs(finite.mean() - second) < 0.02 and finite.std() < 0.06
+
+
+def test_averages_with_scalars_tend_in_law_to_the_conditional_mean():
+    """The theorem of tensor programs, for one row of attention."""
+    program, rows = architectures.attention(np.eye(4), 1, 2.0)
+    average = program.average(square_of_tanh, rows[0])
+    limit = program.limit([average], size=4000, rng=rng())[:, 0]
+    v = AttentionLimit(np.eye(4), 1, 2.0).conditional_variance(4000, rng=rng(1))
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    means = square_of_tanh(np.sqrt(v)[:, None] * x) @ w / w.sum()
+    assert stats.ks_2samp(limit, means).pvalue > 1e-3
+    finite = program.finite(300, [average], size=400, rng=rng(2))[:, 0]
+    assert stats.ks_2samp(finite, limit).statistic < 0.15
+    # A network of a small width, and a constant, are something else.
+    small = program.finite(8, [average], size=400, rng=rng(3))[:, 0]
+    assert stats.ks_2samp(small, limit).pvalue < 1e-8
+    assert limit.std() > 0.05
+
+
+def test_averages_and_scalars_are_drawn_jointly():
+    program, queries, _, scores = scalar_program()
+    score = scores[0][0]
+    average = program.average(lambda q, p: p + q**2, queries[0], score)
+    p, a, q = program.limit([score, average, queries[0]], size=3000, rng=rng()).T
+    np.testing.assert_allclose(a - p, (a - p)[0], atol=1e-10)
+    assert (a - p)[0] == pytest.approx(
+        program.kernel(queries[0], queries[0]), rel=2e-3, abs=0
+    )
+    assert np.unique(q).size == np.unique(p).size == 3000
+
+
 def test_same_seed_same_draws():
     program, queries, *_ = scalar_program()
     for run in (
@@ -350,6 +414,15 @@ def test_large_runs_are_drawn_in_blocks():
         (lambda p, g: p.limit([g], size=0, rng=rng()), "size .* got 0"),
         (lambda p, g: p.finite(0, [g], size=1, rng=rng()), "width .* got 0"),
         (lambda p, g: p.kernel(g, 2), "two must be a vector or scalar"),
+        (lambda p, g: p.average(3.0, g), "f must be a function, got 3.0"),
+        (lambda p, g: p.average(np.cos), "args must contain a vector"),
+        (lambda p, g: p.average(np.cos, *Program().inputs([[1]])), "another program"),
+        (lambda p, g: p.nonlin(np.cos, p.average(np.cos, g)), "args must be a vector"),
+        (lambda p, g: p.kernel(g, p.average(np.cos, g)), "two must be a vector or"),
+        (
+            lambda p, g: Program().finite(2, [p.average(np.cos, g)], size=1, rng=rng()),
+            "outputs must be a vector or scalar",
+        ),
     ],
 )
 def test_bad_input_is_named(call, message):
@@ -377,3 +450,11 @@ def test_wrong_function_is_named_with_its_line(f, message):
         program.limit([h], size=9, rng=rng())
     with pytest.raises(ValueError, match=message):
         program.finite(6, [h], size=9, rng=rng())
+    program = Program()
+    g = program.matmul(program.matrix(), *program.inputs([[1.0]]))
+    average = program.average(f, g)
+    own = message.replace("line 3, h1 =", "average =")
+    with pytest.raises(ValueError, match=own):
+        program.limit([average], size=9, rng=rng())
+    with pytest.raises(ValueError, match=own):
+        program.finite(6, [average], size=9, rng=rng())

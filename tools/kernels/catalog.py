@@ -16,6 +16,8 @@ from lib import attention, gram, sde, sinkhorn, sphere
 from lib.core import psd, wishart
 from lib.gram import pairs
 from lib.heat import flows, mixture
+from lib.hierarchical.samplers import row_variances
+from lib.hierarchical.scale_mixture import mean_density
 from lib.regimes import numbers
 from lib.sde import stepping, two_tokens
 from lib.sinkhorn import transport
@@ -288,6 +290,36 @@ def matrix_paths(rng: np.random.Generator, p: int) -> Values:
     return {**paths(rng, p), "normals": rng.standard_normal((p, 2, 2))}
 
 
+# One row of attention at random initialization.
+
+
+def attention_variances(
+    root: Any, score_scale: Any, times: Any, normals: Any, factors: Any
+) -> Values:
+    heads = row_variances(root[None, None], 0, score_scale, times, normals) * factors
+    return {"variance": heads.sum(axis=1) / heads.shape[1]}
+
+
+def mixture_density(variances: Any, points: Any) -> Values:
+    weights = np.ones_like(variances) / variances.shape[0]
+    return {"density": mean_density(variances, weights, points)}
+
+
+def rows_of_attention(
+    rng: np.random.Generator, m: int = 1, p: int = 1, h: int = 1, q: int = 1
+) -> Values:
+    """Tokens, what the weights of some networks draw, variances and points."""
+    return {
+        "root": np.eye(m) + 0.2 * rng.standard_normal((m, m)),
+        "score_scale": rng.uniform(1, 3),
+        "times": rng.chisquare(9, (p, h)) / 9,
+        "normals": rng.standard_normal((p, h, m)),
+        "factors": rng.chisquare(9, (p, h)) / 9,
+        "variances": rng.uniform(0.1, 1, p),
+        "points": rng.standard_normal(q),
+    }
+
+
 # Tokens by their cosines.
 
 
@@ -548,6 +580,26 @@ KERNELS = [
         covariance_step,
         {**ROOT, "step": ("p",), **LAW, "normals": ("p", 2, 2), "factor": ("p", 2, 2)},
         matrix_paths,
+    ),
+    Kernel(
+        "attention_variances",
+        "lib.hierarchical.samplers:row_variances",
+        attention_variances,
+        {
+            "root": ("m", "m"),
+            "score_scale": (),
+            "times": ("p", "h"),
+            "normals": ("p", "h", "m"),
+            "factors": ("p", "h"),
+        },
+        rows_of_attention,
+    ),
+    Kernel(
+        "mixture_density",
+        "lib.hierarchical.scale_mixture:mean_density",
+        mixture_density,
+        {"variances": ("p",), "points": ("q",)},
+        rows_of_attention,
     ),
     Kernel(
         "equiangular_field",

@@ -1,0 +1,204 @@
+// The histogram of an output of attention, over many random networks or inside one. The
+// kernel `variance` makes the variance of an output from what weights draw, `density` the
+// density of the limit; here is what is drawn at random, and what is shown and when.
+import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
+import { generator } from "./random.mjs";
+
+const SECONDS = 4; // until all is drawn
+const FRAME = 9; // milliseconds of computing in a frame, about
+const BATCH = 2000; // heads drawn at a time
+
+const filled = (count, make) => {
+  const made = new Float64Array(count);
+  for (let k = 0; k < count; k++) made[k] = make();
+  return made;
+};
+
+// The variances of an output coordinate in some networks; of infinite width for Infinity.
+export const variances = ({ tokens: m }, { scale, heads: h, width }, call, random, p) => {
+  const chi = () => (width === Infinity ? 1 : random.chiSquare(width) / width);
+  const found = call("variance", {
+    p, h, m, root: Float64Array.from({ length: m * m }, (_, k) => (k % (m + 1) ? 0 : 1)), score_scale: scale,
+    times: filled(p * h, chi), normals: filled(p * h * m, random.normal), factors: filled(p * h, chi),
+  });
+  if (!found) throw new Refused(`At σ = ${short(scale)} and H = ${h} these networks cannot be drawn.`);
+  return found.variance;
+};
+
+// Numbers to be drawn: one coordinate of each network, or those of one network. They come
+// in batches of one size, so that they do not depend on how many are asked for at a time.
+export const source = (state, values, call, random) => {
+  const own = values.one ? variances(state, values, call, random, 1)[0] : null;
+  const total = values.one ? values.width : Math.min(state.networks, Math.floor(state.heads / values.heads));
+  const size = values.one ? BATCH : Math.ceil(BATCH / values.heads);
+  let batch = [], at = 0;
+  const next = () => {
+    if (at === batch.length) {
+      const of = values.one ? null : variances(state, values, call, random, size);
+      batch = filled(size, random.normal).map((x, k) => x * Math.sqrt(of ? of[k] : own));
+      at = 0;
+    }
+    return batch[at++];
+  };
+  return { total, size, draw: (count) => filled(count, next) };
+};
+
+// The limit: its standard deviation, its density at some points in units of it, and its
+// excess kurtosis.
+export const limit = (state, values, call, random, points) => {
+  const [most, heads] = state.limit;
+  const count = Math.min(most, Math.floor(heads / values.heads));
+  const v = variances(state, { ...values, width: Infinity }, call, random, count);
+  const variance = v.reduce((sum, x) => sum + x, 0) / count;
+  const found = call("density", { p: count, q: points.length, variances: v.map((x) => x / variance), points });
+  if (!found) throw new Refused(`At σ = ${short(values.scale)} the limit cannot be computed.`);
+  const place = (values.scale / 8) * (state.table.length - 1);
+  const at = Math.min(Math.floor(place), state.table.length - 2);
+  const c = state.table[at] + (place - at) * (state.table[at + 1] - state.table[at]);
+  return { unit: Math.sqrt(variance), density: found.density, kurtosis: c / values.heads };
+};
+
+export default ({ stage, state, values, call, random, act, play, playing, redraw }) => {
+  const { bins, reach, least } = state;
+  const canvas = document.createElement("canvas");
+  canvas.className = "exhibit-histogram";
+  canvas.setAttribute("aria-hidden", "true");
+  stage.append(canvas);
+
+  const seeds = { networks: random.bits(), limit: random.bits() };
+  const points = Float64Array.from({ length: 121 }, (_, k) => -reach + (k * reach) / 60);
+  let seed, from, law, counts, count, squares, fourths, wanted, late = false, colors;
+
+  const begin = () => {
+    from = source(state, values, call, generator(seed));
+    counts = new Float64Array(bins);
+    count = squares = fourths = wanted = 0;
+  };
+  const beginLimit = () => (law = limit(state, values, call, generator(seeds.limit), points));
+  const add = (some) => {
+    for (const y of from.draw(some)) {
+      const x = y / law.unit;
+      squares += x ** 2;
+      fourths += x ** 4;
+      const bin = Math.floor(((x + reach) / (2 * reach)) * bins);
+      if (bin >= 0 && bin < bins) counts[bin]++;
+    }
+    count += some;
+  };
+  const ready = () => count >= from.total;
+  const work = (goal, until = Infinity) => {
+    while (count < goal && performance.now() < until) add(Math.min(from.size, goal - count));
+  };
+  // Where nothing plays, all is shown as soon as it is there.
+  const rest = () => {
+    if (playing()) play();
+    wanted = from.total;
+  };
+
+  const paint = () => {
+    const [pen, w, height] = fitted(canvas);
+    const [left, right, head, foot] = [42, w - 10, 10, height - 36];
+    const across = (x) => left + ((right - left) * (x + reach)) / (2 * reach);
+    const top = 2;
+    const high = (f) => foot - ((foot - head) * Math.log(Math.max(f, least) / least)) / Math.log(top / least);
+    const stroke = (color, thick, line, dashes = []) => {
+      pen.strokeStyle = color;
+      pen.lineWidth = thick;
+      pen.setLineDash(dashes);
+      pen.beginPath();
+      for (const [x, y] of line) pen.lineTo(x, y);
+      pen.stroke();
+      pen.setLineDash([]);
+    };
+    pen.font = colors.font;
+    const wide = (2 * reach) / bins;
+    pen.fillStyle = colors.accent;
+    counts.forEach((each, k) => {
+      const y = high(each / (Math.max(count, 1) * wide));
+      pen.fillRect(across(-reach + k * wide) + 1, y, across(wide) - across(0) - 2, foot - y);
+    });
+    const curve = (f) => [...points].map((x, k) => [across(x), f(x, k)]).filter(([, f]) => f >= least).map(([x, f]) => [x, high(f)]);
+    stroke(colors.ink, 1.8, curve((x, k) => law.density[k]));
+    const variance = squares / Math.max(count, 1);
+    if (variance > 0) stroke(colors.mark, 2, curve((x) => Math.exp((-x * x) / (2 * variance)) / Math.sqrt(2 * Math.PI * variance)), [6, 4]);
+    stroke(colors.quiet, 1, [[left, head], [left, foot], [right, foot]]);
+    pen.fillStyle = colors.quiet;
+    pen.textBaseline = "middle";
+    pen.textAlign = "right";
+    for (const [f, name] of [[1, "1"], [0.1, "0.1"], [0.01, "0.01"], [0.001, "10⁻³"], [0.0001, "10⁻⁴"]]) {
+      pen.fillText(name, left - 5, high(f));
+      stroke(colors.quiet, 1, [[left - 3, high(f)], [left, high(f)]]);
+    }
+    pen.textBaseline = "top";
+    pen.textAlign = "center";
+    for (const tick of [-4, -2, 0, 2, 4]) pen.fillText(String(tick).replace("-", "−"), across(tick), foot + 4);
+    pen.fillText("output / standard deviation", (left + right) / 2, foot + 19);
+    // What the lines are.
+    pen.textBaseline = "middle";
+    pen.textAlign = "left";
+    for (const [k, name, color, dashes] of [[0, "limit", colors.ink, []], [1, "bell", colors.mark, [6, 4]]]) {
+      const y = head + 8 + 16 * k;
+      stroke(color, 2, [[left + 8, y], [left + 30, y]], dashes);
+      pen.fillStyle = color;
+      pen.fillText(name, left + 35, y);
+    }
+  };
+
+  return {
+    tick(seconds) {
+      if (wanted >= from.total) {
+        begin();
+      }
+      // It grows faster and faster: the first few can be seen one by one.
+      const rate = (2 * Math.sqrt(Math.max(wanted / from.total, 1e-4)) * from.total) / SECONDS;
+      wanted = Math.min(from.total, wanted + rate * seconds);
+      work(Math.ceil(wanted), performance.now() + FRAME);
+      wanted = Math.min(wanted, Math.max(count, 1));
+      return count < from.total;
+    },
+    step() {
+      const next = wanted >= from.total ? from.total / 256 : 4 * wanted;
+      if (wanted >= from.total) begin();
+      wanted = Math.min(from.total, Math.ceil(next));
+      work(wanted);
+    },
+    draw(anew) {
+      if (anew || !colors) colors = colorsOf(stage);
+      late = !playing() && count < wanted;
+      if (late) {
+        work(wanted, performance.now() + FRAME);
+        // Another frame goes on, and says what has come out.
+        queueMicrotask(count < wanted ? redraw : () => act(() => {}));
+      }
+      paint();
+    },
+    changed(name) {
+      if (name === "scale" || name === "heads") beginLimit();
+      begin();
+      rest();
+    },
+    reset() {
+      seed = seeds.networks;
+      beginLimit();
+      begin();
+      rest();
+    },
+    again() {
+      seed = random.bits();
+      begin();
+      rest();
+    },
+    text() {
+      const { one, heads, width, scale } = values;
+      const place = `width ${width}, H = ${heads}, σ = ${short(scale)}`;
+      const whose = one ? "coordinates of one network" : "networks";
+      if (!playing() && count < wanted) return `${from.total.toLocaleString("en")} ${whose} of ${place} are being drawn.`;
+      const two = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");
+      const variance = squares / count;
+      return (
+        `${count.toLocaleString("en")} ${whose}, ${place}: excess kurtosis ${two(fourths / count / variance ** 2 - 3)},` +
+        ` in the limit ${two(law.kurtosis)}; variance ${two(variance)} of the limit's.`
+      );
+    },
+  };
+};
