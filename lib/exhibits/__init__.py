@@ -5,6 +5,7 @@ Each is a :func:`lib.figures.live` of its own, for more than one page.
 
 from lib.exhibits.globe import globe
 from lib.exhibits.networks import networks
+from lib.exhibits.training import training
 from lib.exhibits.weights import weights
 
-__all__ = ["globe", "networks", "weights"]
+__all__ = ["globe", "networks", "training", "weights"]

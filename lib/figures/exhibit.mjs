@@ -6,6 +6,7 @@ import { generator } from "./random.mjs";
 const SCRIPTS = {
   globe: () => import("./globe.mjs"),
   networks: () => import("./networks.mjs"),
+  training: () => import("./training.mjs"),
   weights: () => import("./weights.mjs"),
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves
