@@ -31,6 +31,7 @@ SECOND_EDITION = (
     "chapters/1-softmax-expansion.html",
     "chapters/2-proportional-limits.html",
     "chapters/4-mean-field-sphere.html",
+    "chapters/7-after-training.html",
 )
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 QUERIES = ("rank collapse", "heat", "Sinkhorn", "Bartlett")

@@ -26,7 +26,12 @@ BINS = 20  # of the cosine, from −1 to 1
 # Tops of the axis of shares; the lowest one that has room is taken.
 TOPS = (0.1, 0.2, 0.4, 1.0)
 SCALE = 100  # places are stored in hundredths
-SIDE = 0.15  # half the side of a tile, where the radius of a token is 1
+_DRAWN = (
+    "Each tile stands where the token of its patch is. The bars are the cosines of all"
+    " pairs of tokens, the line those of the same network before training. Between the"
+    " steps that were saved, and between layers, all moves on straight lines."
+)
+SIDE = 0.13  # half the side of a tile, where the farthest place is 1
 
 
 def training(
@@ -67,7 +72,7 @@ def training(
     image : int
         Index of the image with which it opens.
     caption : str, optional
-        What to see, printed below.
+        What to see, printed below, before sentences on what is drawn.
 
     Returns
     -------
@@ -97,6 +102,7 @@ def training(
     tokens = np.stack([run.tokens for run in runs])  # (steps, layers, k, m, n)
     measured = [[inspect(each[:, [i]], bins=BINS) for each in tokens]
                 for i in range(len(names))]  # fmt: skip
+    places = np.stack([planes(tokens[:, :, i]) for i in range(len(names))])
     guesses = softmax(np.stack([run.logits for run in runs]))  # (steps, k, classes)
     state = {
         "steps": steps,
@@ -106,9 +112,7 @@ def training(
         "scale": SCALE,
         "side": SIDE,
         # Images first: one image is one part of each of these.
-        "places": np.round(SCALE * np.stack(
-            [planes(tokens[:, :, i]) for i in range(len(names))]
-        )),
+        "places": np.round(SCALE * places / np.abs(places).max()),
         "shares": np.round([[e.histogram for e in row] for row in measured], 4),
         "cosines": np.round([[e.cosines for e in row] for row in measured], 3),
         "clusters": [[e.clusters for e in row] for row in measured],
@@ -123,7 +127,7 @@ def training(
         "training",
         draw_training,
         state=state,
-        positions=[(state, opens | {"layer": 0.0})],
+        positions=[(state, opens | {"layer": 0.0, "step": 0.0})],
         controls={
             "step": Slider(
                 "training step", float(steps[1]), float(steps[-1]), at,
@@ -136,7 +140,7 @@ def training(
             ),
         },
         kernels={},
-        caption=caption,
+        caption=f"{caption} {_DRAWN}" if isinstance(caption, str) else caption,
     )  # fmt: skip
 
 
@@ -219,8 +223,11 @@ def draw_training(
     cosine = float(between(state["cosines"][i], steps, step, layer))
     picture = pixels(state["pictures"][i])
     with style():
-        fig = Figure(figsize=(4.6, 2.5))
-        plane, pile = fig.subplots(1, 2)
+        # Placed by hand: the plane is a square as high as the figure.
+        fig = Figure(figsize=(4.6, 2.3))
+        fig.set_layout_engine("none")
+        plane = fig.add_axes((0.0, 0.0, 0.5, 1.0))
+        pile = fig.add_axes((0.6, 0.2, 0.37, 0.75))
         _draw_plane(plane, places, picture, state["side"])
         _draw_pile(pile, shares, before, state["tops"])
     name, at = state["names"][i], f"layer {layer:.3g} after {step:.3g} steps"
@@ -237,7 +244,7 @@ def _draw_plane(
     ax: Axes, places: Array, picture: npt.NDArray[np.uint8], side: float
 ) -> None:
     """Patches at the places of their tokens."""
-    ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal")
+    ax.set(xlim=(-1.13, 1.13), ylim=(-1.13, 1.13), aspect="equal")
     ax.axis("off")
     across = round(len(places) ** 0.5)
     size = len(picture) // across
@@ -251,7 +258,7 @@ def _draw_plane(
             [box[2], box[2], box[3], box[3], box[2]],
             color=COLORS[0], linewidth=0.7, zorder=k + 2,
         )  # fmt: skip
-    ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15))
+    ax.set(xlim=(-1.13, 1.13), ylim=(-1.13, 1.13))
 
 
 def _draw_pile(ax: Axes, shares: Array, before: Array, tops: Sequence[float]) -> None:
