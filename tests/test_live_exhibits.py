@@ -598,12 +598,12 @@ def test_another_image_is_a_click_or_a_key_away(visit):
     )
     first = plane.evaluate(INK)
     figure.locator(".exhibit-garments label").nth(3).click()
-    says(figure, f"It is {state['names'][3]};")
+    says(figure, f"Label: {state['names'][3]};")
     assert figure.locator(".exhibit-chosen").count() == 1
     second = plane.evaluate(INK)
     assert second != first
     page.keyboard.press("ArrowRight")
-    says(figure, f"It is {state['names'][4]};")
+    says(figure, f"Label: {state['names'][4]};")
     assert plane.evaluate(INK) != second
     # The number of an image is not seen, but heard.
     named = figure.locator(".exhibit-garments img").nth(4)

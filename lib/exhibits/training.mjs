@@ -140,8 +140,7 @@ export default ({ stage, state, values, redraw }) => {
       const sure = state.sure[image * steps.length + nearest];
       return (
         `Training step ${Math.round(step)}, layer ${short(layer)}: mean cosine ${number(cosine)} (before training ${number(first)}),` +
-        ` ${clusters} ${clusters === 1 ? "cluster" : "clusters"} of ${m} tokens.` +
-        ` It is ${names[image]}; after ${steps[nearest]} steps the network says ${guess}, ${sure} % sure.`
+        ` ${m} tokens in ${clusters.toFixed(1)} clusters. Label: ${names[image]}; after ${steps[nearest]} steps the network says ${guess} (${sure} %).`
       );
     },
   };
