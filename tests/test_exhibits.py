@@ -9,13 +9,14 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.stats import ks_2samp, norm
 
-from lib import exhibits, gram, heat, hierarchical, sinkhorn, sphere
+from lib import exhibits, gram, heat, hierarchical, sinkhorn, sphere, transformer
 from lib.attention import softmax
 from lib.core import psd
 from lib.exhibits.film import LAYERS, draw_film, film_sees, film_tokens
 from lib.exhibits.globe import FIRST, LAST, advance_globe, draw_globe
 from lib.exhibits.histogram import draw_histogram, drawn
 from lib.exhibits.networks import draw_networks, limit_cosines, network_cosines
+from lib.exhibits.training import between, draw_training, planes
 from lib.figures import BookFigure, Choice, Exhibit, Slider, figure, live, style
 
 RNG = np.random.default_rng(3)
@@ -40,6 +41,27 @@ def weights():
 @pytest.fixture(scope="module")
 def networks():
     return exhibits.networks(0.3, width=12, networks=300, seed=5)
+
+
+PATCHES = RNG.uniform(size=(3, 4, 9))
+SHAPE = {"depth": 2, "width": 8, "heads": 2, "tokens": 4, "features": 9, "classes": 3}
+NAMES = ["hat", "b & c", "shoe"]
+
+
+def models(*steps):
+    return {k: transformer.init(rng=np.random.default_rng(k), **SHAPE) for k in steps}
+
+
+def trained(saved=None, x=PATCHES, patches=PATCHES, labels=(2, 0, 1), **more):
+    saved = models(0, 1, 10, 100) if saved is None else saved
+    return exhibits.training(
+        saved, x, patches, labels, more.pop("classes", NAMES), **more
+    )
+
+
+@pytest.fixture(scope="module")
+def training():
+    return trained(step=10, layer=1, image=1)
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +245,74 @@ def test_networks_describe_what_the_page_draws(networks):
     )
     assert len(networks.frames) == 3
     assert len({each.svg for each in networks.frames}) == 3
+
+
+def test_training_stores_what_inspect_measures(training):
+    state = described(training)["state"]
+    assert state["names"] == ["shoe", "hat", "b & c"] and state["steps"] == [
+        0,
+        1,
+        10,
+        100,
+    ]
+    model = models(100)[100]
+    trace = model.forward(PATCHES[1:2], trace=True)
+    seen = transformer.inspect(trace.tokens, bins=20)
+    shape = (3, 4, 3)  # images, steps, layers
+    for name, of in (("cosines", "cosines"), ("clusters", "clusters")):
+        stored = np.reshape(state[name], shape)[1, 3]
+        assert np.abs(stored - getattr(seen, of)).max() <= 5e-4
+    shares = np.reshape(state["shares"], (*shape, 20))[1, 3]
+    assert np.abs(shares - seen.histogram).max() <= 5e-5
+    assert np.reshape(state["guesses"], (3, 4))[1, 3] == trace.logits.argmax()
+    places = np.reshape(state["places"], (*shape, 4, 2))
+    assert np.abs(places).max() == state["scale"] == 100
+    # One scale for all: where tokens are closer, their tiles are.
+    alike = planes(trace.tokens)[:, 0]
+    drawn = places[1, 3] / 100
+    pairs = [np.linalg.norm(a[:, 0] - a[:, 1], axis=-1) for a in (alike, drawn)]
+    assert np.allclose(pairs[0] / pairs[0][0], pairs[1] / pairs[1][0], atol=0.1)
+
+
+def test_planes_keep_distances_as_well_as_a_plane_can():
+    flat = RNG.normal(size=(5, 6, 2)) @ RNG.normal(size=(2, 7))
+    units = flat / np.linalg.norm(flat, axis=-1, keepdims=True)
+    x = planes(units + [0, 0, 0, 0, 0, 0, 1e-12])
+
+    def gaps(y):
+        return np.linalg.norm(y[..., :, None, :] - y[..., None, :, :], axis=-1)
+
+    # Directions in one plane lie on a circle in it, and nothing is lost.
+    assert np.allclose(gaps(x), gaps(units), atol=1e-6)
+    # Two pictures of the same tokens are turned alike.
+    twice = planes(np.stack([units[0], units[0]]))
+    assert np.allclose(twice[0], twice[1])
+
+
+def test_between_saved_steps_and_layers_lie_straight_lines():
+    saved = RNG.normal(size=(4, 3, 2))
+    steps = [0, 1, 10, 100]
+    for k, step in enumerate(steps):
+        for layer in range(3):
+            assert np.allclose(between(saved, steps, step, layer), saved[k, layer])
+    half = (saved[2, 1] + saved[3, 1] + saved[2, 2] + saved[3, 2]) / 4
+    assert np.allclose(between(saved, steps, 1000**0.5, 1.5), half)
+    quarter = 0.75 * saved[0, 0] + 0.25 * saved[1, 0]
+    assert np.allclose(between(saved, steps, 0.25, 0), quarter)
+
+
+def test_drawing_of_training_and_its_widget(training):
+    assert len(training.frames) == 2
+    assert "(hat)" in repr(training) and "layer 1 after 10 steps" in repr(training)
+    drawn = draw_training(training.state, step=30.0, layer=0.5, image=2.0)
+    assert drawn.caption.startswith("B & c, layer 0.5 after 30 steps: mean cosine")
+    step, layer, image, view = training.widget().children
+    layer.value = 2.0
+    assert "layer 2 after 10 steps" in view.value
+    image.value = 0.0
+    assert "Shoe" in view.value
+    step.value = 0.0
+    assert "after 0 steps" in view.value
 
 
 @pytest.mark.parametrize(
@@ -411,7 +501,7 @@ OUTPUT = {"one": 0.0, "scale": 2.0, "heads": 1.0, "width": 200.0}
 def test_histogram_describes_what_the_page_draws(histogram):
     found = described(histogram)
     assert found["kernels"] == {
-        "variance": "attention-variances", "density": "mixture-density",
+        "variance": "attention-variances", "density": "scale-mixture-density",
     }  # fmt: skip
     assert [each["label"] for each in found["controls"].values()] == [
         "draw", "σ", "heads H", "width n",
@@ -554,6 +644,21 @@ def test_places_of_a_slider_and_its_values_agree():
             lambda: exhibits.weights(2 * np.ones((2, 4, 4)), np.eye(2), ["a", "b"]),
             r"pictures must lie in \[0, 1\], got 2 to 2",
         ),
+        (lambda: trained(models(1, 2, 3)), "saved must have step 0 and at least two"),
+        (lambda: trained(models(0, 1)), "saved must have step 0 and at least two"),
+        (lambda: trained(models(0, 9, 3)), "saved must map increasing steps to trans"),
+        (lambda: trained({0: 1, 2: 3, 4: 5}), "saved must map increasing steps"),
+        (lambda: trained(x=PATCHES[:, :2]), r"x must have shape \(batch, 4, 9\)"),
+        (lambda: trained(patches=PATCHES[:, :3]), "patches must be squares, shape"),
+        (lambda: trained(patches=PATCHES[:2]), "patches must be those of x, at least"),
+        (lambda: trained(patches=9 * PATCHES), r"pictures must lie in \[0, 1\]"),
+        (lambda: trained(labels=(0, 1)), r"labels must have shape \(3,\)"),
+        (lambda: trained(labels=(0, 1, 7)), "labels must be integers from 0 to 2"),
+        (lambda: trained(classes=["a", "b"]), "classes must have 3 names, got 2"),
+        (lambda: trained(classes=[1, 2, 3]), "classes must be a list of texts"),
+        (lambda: trained(step=101), "step must be from 0 to 100, got 101"),
+        (lambda: trained(layer=-1), "layer must be from 0 to 2, got -1"),
+        (lambda: trained(image=3), "image must be"),
     ],
 )
 def test_bad_input_is_one_clear_sentence(wrong, message):

@@ -34,7 +34,7 @@ PAGE = """async ([site, state, values, seed, what, count]) => {
   const { source, limit } = await at("histogram");
   const kernels = {};
   for (const [role, file] of Object.entries(
-      { variance: "attention-variances", density: "mixture-density" }))
+      { variance: "attention-variances", density: "scale-mixture-density" }))
     kernels[role] = (await at(`kernels/${file}`)).default;
   const call = (name, inputs) => {
     const found = kernels[name](inputs);

@@ -11,6 +11,7 @@ from test_site import SITE, SIZES, soup_of
 from waits import until
 
 from lib import attention
+from lib.exhibits.training import between
 
 GLOBES = ("chapters/index.html", "chapters/4-mean-field-sphere.html")
 # What both pages have alike is tried on that which has no formulas to be set.
@@ -18,10 +19,12 @@ GLOBE, WEIGHTS = GLOBES[0], "chapters/1-softmax-expansion.html"
 NETWORKS = "chapters/2-proportional-limits.html"
 FILM = "chapters/3-sinkhorn-to-heat-flow.html"
 HISTOGRAM = "chapters/5-non-gaussian-attention.html"
+TRAINING = "chapters/7-after-training.html"
 # The first thing to be seen of each.
 FIRST = {each: ".exhibit-globe" for each in GLOBES}
 FIRST |= {WEIGHTS: ".exhibit-garments", NETWORKS: ".exhibit-pile"}
 FIRST |= {FILM: ".exhibit-film", HISTOGRAM: ".exhibit-histogram"}
+FIRST[TRAINING] = ".exhibit-cloud"
 PAGES = (*FIRST,)
 NOTE, STAGE = ".exhibit-note", ".exhibit-stage"
 TIME = """(figure) => Number(/^Time ([^,]+),/.exec(
@@ -514,7 +517,15 @@ def test_labels_are_legible_on_a_phone(visit, name):
     assert len(sizes) > 3 and min(sizes) >= 11
     drawn = "\n".join(
         (SITE / "_static" / f"{each}.mjs").read_text()
-        for each in ("exhibit", "film", "globe", "histogram", "networks", "weights")
+        for each in (
+            "exhibit",
+            "film",
+            "globe",
+            "histogram",
+            "networks",
+            "training",
+            "weights",
+        )  # fmt: skip
     )
     assert min(int(px) for px in re.findall(r"(\d+)px ", drawn)) >= 11
     _, figure = visit(name, java_script_enabled=False, fails=True, **phone)
@@ -545,7 +556,9 @@ def test_scripts_and_kernels_are_small(name):
 
     asked = set(re.findall(r'_static/([a-z./-]+\.mjs)"', html)) - {"book.mjs"}
     kernels = {each for each in asked if each.startswith("kernels/")}
-    assert kernels and max(map(packed, kernels)) <= 4096
+    # A training was recorded: its exhibit moves between what was saved.
+    assert bool(kernels) == (name != TRAINING)
+    assert max(map(packed, kernels), default=0) <= 4096
     assert sum(map(packed, (asked - kernels) | {"book.mjs"})) <= 15_000
     # What a description names is asked for at once, and nothing else is.
     described = soup_of(name).select("figure.book-exhibit script")
@@ -553,6 +566,59 @@ def test_scripts_and_kernels_are_small(name):
     assert named and named | {"exhibit.mjs", "random.mjs"} <= asked
     policy = soup_of(name).find("meta", {"http-equiv": True})["content"]
     assert re.search(r"script-src 'self'( 'sha256-[^']+')*$", policy)
+
+
+def training_state(page):
+    return page.evaluate(
+        """() => JSON.parse(document.querySelector(
+          'figure.book-exhibit script').textContent).state"""
+    )
+
+
+@pytest.mark.parametrize(("step", "layer"), [(0, 1), (0.3, 0.6), (1, 0.5), (0.99, 0)])
+def test_training_is_drawn_between_what_was_saved(visit, step, layer):
+    page, figure = visit(TRAINING)
+    begun(figure)
+    state = training_state(page)
+    plane = figure.locator(FIRST[TRAINING])
+    slide(figure, "training step", 0.5)
+    slide(figure, "layer", 0.25)
+    says(figure, "layer 1:")
+    before = plane.evaluate(INK)
+    slide(figure, "training step", step)
+    slide(figure, "layer", layer)
+    steps, layers = state["steps"], state["layers"]
+    at = steps[1] * (steps[-1] / steps[1]) ** step if step else 0.0
+    text = says(figure, rf"^Training step {round(at)}, layer {4 * layer:.2g}:")
+    shape = (len(state["names"]), len(steps), layers)
+    saved = np.reshape(state["cosines"], shape)[8]
+    told = [float(x.replace("−", "-")) for x in re.findall(r"[−\d]+\.\d\d\b", text)]
+    expected = [between(saved, steps, x, 4 * layer) for x in (at, 0.0)]
+    assert np.allclose(told[-2:], expected, rtol=0, atol=0.0051)
+    assert plane.evaluate(INK) != before
+
+
+def test_another_image_is_a_click_or_a_key_away(visit):
+    page, figure = visit(TRAINING)
+    begun(figure)
+    state = training_state(page)
+    plane = figure.locator(FIRST[TRAINING])
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.exhibit-garments img')].every("
+        "(e) => e.complete)"
+    )
+    first = plane.evaluate(INK)
+    figure.locator(".exhibit-garments label").nth(3).click()
+    says(figure, f"Label: {state['names'][3]};")
+    assert figure.locator(".exhibit-chosen").count() == 1
+    second = plane.evaluate(INK)
+    assert second != first
+    page.keyboard.press("ArrowRight")
+    says(figure, f"Label: {state['names'][4]};")
+    assert plane.evaluate(INK) != second
+    # The number of an image is not seen, but heard.
+    named = figure.locator(".exhibit-garments img").nth(4)
+    assert named.get_attribute("alt") == state["names"][4]
 
 
 def wait_for_row(figure, weights):

@@ -33,6 +33,7 @@ SECOND_EDITION = (
     "chapters/4-mean-field-sphere.html",
     "chapters/5-non-gaussian-attention.html",
     "chapters/6-map-of-limits.html",
+    "chapters/7-after-training.html",
     "chapters/8-which-limit.html",
 )
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}

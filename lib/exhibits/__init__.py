@@ -9,6 +9,16 @@ from lib.exhibits.histogram import histogram
 from lib.exhibits.networks import networks
 from lib.exhibits.planes import planes
 from lib.exhibits.regimes import regimes
+from lib.exhibits.training import training
 from lib.exhibits.weights import weights
 
-__all__ = ["film", "globe", "histogram", "networks", "planes", "regimes", "weights"]
+__all__ = [
+    "film",
+    "globe",
+    "histogram",
+    "networks",
+    "planes",
+    "regimes",
+    "training",
+    "weights",
+]

@@ -101,7 +101,7 @@ def histogram(
             "heads": Slider("heads H", *HEADS, float(heads), log=True, whole=True),
             "width": Slider("width n", *WIDTHS, float(width), log=True, whole=True),
         },
-        kernels={"variance": "attention-variances", "density": "mixture-density"},
+        kernels={"variance": "attention-variances", "density": "scale-mixture-density"},
         advance=advance_histogram,
         again=lambda state, rng, **values: {
             **state, "weights": int(rng.integers(2**32)), "missing": 0,

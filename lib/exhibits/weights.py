@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from PIL import Image
 
 from lib.attention import softmax, softmax_expansion
 from lib.core.checks import (
@@ -23,6 +20,7 @@ from lib.core.checks import (
     require_square,
     require_within,
 )
+from lib.exhibits.pictures import pixels, require_pictures, stored
 from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
 from lib.figures.live import Exhibit, live
@@ -32,7 +30,6 @@ State = Mapping[str, Any]
 _TEMPERATURES = (1 / 64, 4.0)
 # Tops of the axis of weights; the lowest one that has room is taken.
 _TOPS = (0.2, 0.4, 1.0)
-_LEVELS = 16  # of gray, of a stored picture
 
 
 def weights(
@@ -86,7 +83,7 @@ def weights(
     hotter = {"temperature": 4 * temperature, "order": order, "query": query}
     state = {
         "logits": scores,
-        "pictures": [_stored(tile) for tile in tiles],
+        "pictures": [stored(tile) for tile in tiles],
         "names": [*names],
         "tops": _TOPS,
     }
@@ -116,21 +113,13 @@ def _tokens(
     scores = require_finite(
         "logits", require_square("logits", as_float("logits", logits))
     )
-    tiles = require_finite("pictures", as_float("pictures", pictures))
+    tiles = require_pictures(pictures)
     if not hasattr(names, "__len__") or not all(isinstance(n, str) for n in names):
         raise ValueError(f"names must be a list of texts, got {names!r}")
-    if (
-        scores.ndim != 2
-        or tiles.ndim != 3
-        or len({*map(len, (tiles, scores, names))}) > 1
-    ):
+    if scores.ndim != 2 or len({*map(len, (tiles, scores, names))}) > 1:
         raise ValueError(
             "pictures, logits and names must be of one length, got shapes"
             f" {tiles.shape}, {scores.shape} and {len(names)} names"
-        )
-    if tiles.min() < 0 or tiles.max() > 1:
-        raise ValueError(
-            f"pictures must lie in [0, 1], got {tiles.min():g} to {tiles.max():g}"
         )
     return tiles, scores
 
@@ -172,23 +161,7 @@ def draw_weights(
 
 def _place(ax: Axes, picture: str, at: int, top: float) -> None:
     """A picture below its bar."""
-    data = base64.b64decode(picture.partition(",")[2])
-    pixels = np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"))
     ax.imshow(
-        pixels, extent=(at - 0.46, at + 0.46, -0.55 * top, -0.22 * top),
+        pixels(picture), extent=(at - 0.46, at + 0.46, -0.55 * top, -0.22 * top),
         interpolation="none", aspect="auto",
     )  # fmt: skip
-
-
-def _stored(tile: Array) -> str:
-    """A picture as a small PNG: its gray levels as the opacity of one color.
-
-    It then stands on the paper of either theme.
-    """
-    levels = np.round(tile * (_LEVELS - 1)).astype(np.uint8)
-    image = Image.fromarray(levels, "P")
-    image.putpalette([118, 118, 118] * _LEVELS)
-    opacity = bytes(round(255 * k / (_LEVELS - 1)) for k in range(_LEVELS))
-    file = io.BytesIO()
-    image.save(file, "png", bits=4, optimize=True, transparency=opacity)
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

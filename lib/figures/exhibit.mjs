@@ -10,6 +10,7 @@ const SCRIPTS = {
   networks: () => import("./networks.mjs"),
   planes: () => import("./planes.mjs"),
   regimes: () => import("./regimes.mjs"),
+  training: () => import("./training.mjs"),
   weights: () => import("./weights.mjs"),
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves

@@ -32,8 +32,9 @@ class Inspection:
         Share of the pairs in each of the equal parts of [−1, 1] between ``edges``.
     edges : ndarray, shape (bins + 1,)
     clusters : ndarray, shape (layers,)
-        Mean number of clusters of an input: sets of tokens that are joined by steps
-        of an angle whose chord on the unit sphere is at most ``radius``.
+        Mean effective number of clusters of an input, by
+        :func:`lib.sphere.cluster_count`: each token counts as one over the number of
+        tokens, itself among them, whose chord on the unit sphere is at most ``radius``.
     rank : ndarray, shape (layers,)
         Mean effective rank :math:`(\operatorname{tr} C)^2/\lVert C\rVert_F^2 =
         m^2/\sum_{ij} C_{ij}^2` of the matrix C of cosines of an input: 1 for tokens of

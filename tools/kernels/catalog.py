@@ -300,7 +300,7 @@ def attention_variances(
     return {"variance": heads.sum(axis=1) / heads.shape[1]}
 
 
-def mixture_density(variances: Any, points: Any) -> Values:
+def scale_mixture_density(variances: Any, points: Any) -> Values:
     weights = np.ones_like(variances) / variances.shape[0]
     return {"density": mean_density(variances, weights, points)}
 
@@ -595,9 +595,9 @@ KERNELS = [
         rows_of_attention,
     ),
     Kernel(
-        "mixture_density",
+        "scale_mixture_density",
         "lib.hierarchical.scale_mixture:mean_density",
-        mixture_density,
+        scale_mixture_density,
         {"variances": ("p",), "points": ("q",)},
         rows_of_attention,
     ),

@@ -1,0 +1,147 @@
+// The patches of an image where their tokens are, layer by layer, while a model trains;
+// beside them the cosines of all pairs. What was saved stands in the state; here it is
+// drawn, and between what was saved on straight lines.
+import { colorsOf, fitted, short } from "./exhibit.mjs";
+
+const BLANK = 8; // between the plane and the pile, in pixels
+
+export default ({ stage, state, values, redraw }) => {
+  const { steps, layers, bins, tops, scale, side, names, classes } = state;
+  const images = names.length;
+  const m = state.places.length / (2 * images * steps.length * layers);
+  const across = Math.round(Math.sqrt(m));
+  const figure = stage.closest("figure");
+
+  // The radio buttons of the image become pictures.
+  const choices = figure.querySelectorAll(".exhibit-choice");
+  const chosen = choices[choices.length - 1];
+  chosen.classList.add("exhibit-garments");
+  const canvas = document.createElement("canvas");
+  canvas.className = "exhibit-cloud";
+  canvas.setAttribute("aria-hidden", "true");
+  stage.append(canvas, chosen);
+  const labels = [...chosen.querySelectorAll("label")];
+  const pictures = labels.map((label, i) => {
+    const image = document.createElement("img");
+    image.className = "dark-light"; // a name by which the theme adds no paper
+    image.alt = image.title = names[i];
+    image.addEventListener("load", redraw);
+    image.src = state.pictures[i];
+    label.replaceChildren(label.querySelector("input"), image);
+    return image;
+  });
+
+  // A part of what was saved for an image, `size` numbers at each step and layer, between
+  // the saved ones on straight lines: in the logarithm of the step after the first.
+  const saved = (name, size, step, layer) => {
+    const block = layers * size;
+    const own = state[name].slice(values.image * steps.length * block, (values.image + 1) * steps.length * block);
+    let low = steps.length - 2;
+    while (low > 0 && steps[low] > step) low--;
+    const part = low ? Math.log(step / steps[low]) / Math.log(steps[low + 1] / steps[low]) : step / steps[1];
+    const floor = Math.min(Math.floor(layer), layers - 2);
+    const mix = (x, y, t) => x + t * (y - x);
+    return Array.from({ length: size }, (_, k) => {
+      const at = (s, l) => own[s * block + l * size + k];
+      return mix(mix(at(low, floor), at(low + 1, floor), part), mix(at(low, floor + 1), at(low + 1, floor + 1), part), layer - floor);
+    });
+  };
+
+  let colors;
+  // The picture in the ink of the theme: stored pictures are one color and its opacity.
+  const inked = (image) => {
+    const made = new OffscreenCanvas(image.naturalWidth, image.naturalHeight);
+    const pen = made.getContext("2d");
+    pen.drawImage(image, 0, 0);
+    pen.globalCompositeOperation = "source-in";
+    pen.fillStyle = colors.ink;
+    pen.fillRect(0, 0, made.width, made.height);
+    return made;
+  };
+
+  const plane = (pen, size) => {
+    const image = pictures[values.image];
+    if (!image.complete || !image.naturalWidth) return;
+    const ink = inked(image);
+    const patch = ink.width / across;
+    const places = saved("places", 2 * m, values.step, values.layer);
+    const unit = size / 2 / (1 + side);
+    const box = 2 * side * unit;
+    pen.imageSmoothingEnabled = false;
+    pen.lineWidth = 1;
+    for (let k = 0; k < m; k++) {
+      const x = size / 2 + (unit * places[2 * k]) / scale - box / 2;
+      const y = size / 2 - (unit * places[2 * k + 1]) / scale - box / 2;
+      pen.globalAlpha = 0.85;
+      pen.fillStyle = colors.paper;
+      pen.fillRect(x, y, box, box);
+      pen.globalAlpha = 1;
+      pen.drawImage(ink, (k % across) * patch, Math.floor(k / across) * patch, patch, patch, x, y, box, box);
+      pen.strokeStyle = colors.accent;
+      pen.strokeRect(x, y, box, box);
+    }
+  };
+
+  const pile = (pen, left, right, foot) => {
+    const shares = saved("shares", bins, values.step, values.layer);
+    const before = saved("shares", bins, 0, values.layer);
+    const top = tops.find((each) => Math.max(...shares, ...before) <= each) ?? 1;
+    const head = 10;
+    const high = (share) => foot - (foot - head) * Math.min(1, share / top);
+    const one = (right - left) / bins;
+    pen.fillStyle = colors.accent;
+    shares.forEach((share, k) => pen.fillRect(left + (k + 0.06) * one, high(share), 0.88 * one, foot - high(share)));
+    pen.strokeStyle = colors.ink;
+    pen.lineWidth = 1.6;
+    pen.beginPath();
+    before.forEach((share, k) => {
+      pen.lineTo(left + k * one, high(share));
+      pen.lineTo(left + (k + 1) * one, high(share));
+    });
+    pen.stroke();
+    pen.strokeStyle = colors.quiet;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    for (const point of [[left, head], [left, foot], [right, foot]]) pen.lineTo(...point);
+    pen.stroke();
+    pen.fillStyle = colors.quiet;
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    for (const share of [0, top]) pen.fillText(String(share), left - 5, high(share));
+    pen.textAlign = "center";
+    pen.textBaseline = "top";
+    for (const tick of [-1, 0, 1]) pen.fillText(String(tick).replace("-", "−"), left + ((tick + 1) / 2) * (right - left), foot + 5);
+    pen.fillText("cosine of two patches", (left + right) / 2, foot + 19);
+  };
+
+  return {
+    draw(anew) {
+      if (anew || !colors) colors = colorsOf(stage);
+      const [pen, width, height] = fitted(canvas);
+      const size = Math.min(height, 0.52 * width);
+      pen.font = colors.font;
+      pen.save();
+      pen.translate(0, (height - size) / 2);
+      plane(pen, size);
+      pen.restore();
+      pile(pen, size + BLANK + 26, width - 10, height - 38);
+      labels.forEach((label, i) => label.classList.toggle("exhibit-chosen", i === values.image));
+    },
+    changed() {},
+    reset() {},
+    text() {
+      const { step, layer, image } = values;
+      const number = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");
+      const [cosine] = saved("cosines", 1, step, layer);
+      const [first] = saved("cosines", 1, 0, layer);
+      const nearest = steps.reduce((best, each, k) => (Math.abs(Math.log((each + 1) / (step + 1))) < Math.abs(Math.log((steps[best] + 1) / (step + 1))) ? k : best), 0);
+      const clusters = state.clusters[(image * steps.length + nearest) * layers + Math.round(layer)];
+      const guess = classes[state.guesses[image * steps.length + nearest]];
+      const sure = state.sure[image * steps.length + nearest];
+      return (
+        `Training step ${Math.round(step)}, layer ${short(layer)}: mean cosine ${number(cosine)} (before training ${number(first)}),` +
+        ` ${m} tokens in ${clusters.toFixed(1)} clusters. Label: ${names[image]}; after ${steps[nearest]} steps the network says ${guess} (${sure} %).`
+      );
+    },
+  };
+};
