@@ -21,6 +21,7 @@ from tools.site.cells import fold_cells
 from tools.site.head import NOT_FOUND, ROOT_PAGE
 from tools.site.markup import one, parsed, some
 from tools.site.pieces import write_index, write_pieces
+from tools.site.typeset import STYLES
 
 # Attributes with the address of another file, and that of the root of the site.
 ADDRESSES = ("href", "src", "action", "data-content_root")
@@ -58,6 +59,7 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
         new.add(path)
         tree = parsed(html)
         if name != f"{ROOT_PAGE}.html":  # which has no theme
+            drop_formula_styles(tree)
             one_style_sheet(tree, path, folder)
             finish_page(tree, name)
             write_pieces(tree, path, name)
@@ -86,6 +88,13 @@ def finish_page(tree: BeautifulSoup, name: str) -> None:
     drop_stills(tree)
     put_style_first(tree, name)
     put_exhibits_first(tree, name)
+
+
+def drop_formula_styles(tree: BeautifulSoup) -> None:
+    """A page without formulas needs no letters of theirs."""
+    if not tree.select(".math"):
+        for link in tree.select(f'link[href*="{STYLES}"]'):
+            link.decompose()
 
 
 def put_scripts_last(tree: BeautifulSoup, name: str) -> None:

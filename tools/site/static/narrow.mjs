@@ -44,12 +44,7 @@ const measure = () => {
   article.querySelectorAll(WIDE).forEach(mark);
 };
 
-// Nothing waits for it: an await at the top would hold up the modules beside this one.
-const watch = async () => {
-  // Formulas are set, if at all, by a script that comes before the page is loaded.
-  if (document.readyState !== "complete")
-    await new Promise((loaded) => addEventListener("load", loaded, { once: true }));
-  await window.MathJax?.startup?.promise;
+if (article) {
   let width = 0;
   new ResizeObserver(([entry]) => {
     if (entry.contentRect.width === width) return; // it has become longer
@@ -63,6 +58,4 @@ const watch = async () => {
     passive: true,
   });
   document.addEventListener("book:output", measure);
-};
-
-if (article) watch();
+}
