@@ -134,7 +134,6 @@ def opened(context, address, seen):
 
     page.on("request", foreign)
     page.goto(address)
-    page.evaluate("window.MathJax?.startup?.promise")
     return page
 
 
@@ -363,15 +362,6 @@ def test_every_icon_asked_for_is_drawn():
         for tag in soup_of(name)(["i", "span"]):
             asked |= {c for c in tag.get("class", ()) if c.startswith("fa-")}
     assert asked - {"fa-solid", "fa-lg"} <= drawn
-
-
-def test_mathematics_is_loaded_where_there_is_some():
-    with_script = {n for n in pages() if "mathjax/" in (SITE / n).read_text("utf-8")}
-    with_formula = {
-        n for n in pages() if 'class="math' in (SITE / n).read_text("utf-8")
-    }
-    assert with_script == with_formula
-    assert CHAPTER in with_script and LANDING not in with_script
 
 
 def test_policy_refuses_what_the_page_did_not_bring(site, browser):

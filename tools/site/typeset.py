@@ -36,7 +36,7 @@ SCRIPT = Path(__file__).with_suffix(".js")
 KIND = r'(?:[^"<>]* )?math notranslate nohighlight'
 WRITTEN = re.compile(
     rf'<(?P<tag>span|div)(?P<attributes> class="{KIND}"(?: id="[^"]*")?)>'
-    r'(?P<number><span class="eqno">.*?</span>)?(?P<source>[^<]*)</(?P=tag)>',
+    r'\s*(?P<number><span class="eqno">.*?</span>)?(?P<source>[^<]*)</(?P=tag)>',
     re.S,
 )
 LEFT = re.compile(rf'<\w+ class="{KIND}"(?!(?: id="[^"]*")? data-tex=)')
