@@ -42,6 +42,14 @@ SYSTEM = (
 CODE = (
     'document.documentElement.dataset.code = localStorage.getItem("code") || "ideas";'
 )
+# While the page comes in, what is far below the window is not laid out (page.css). Who
+# comes back, or to a place in the page, is there at once.
+ARRIVING = (
+    'if (!location.hash && performance.getEntriesByType("navigation")[0]?.type ==='
+    ' "navigate") document.documentElement.dataset.arriving = "";'
+)
+# What matplotlib says of every element of the page around a drawing: book.css has it.
+OF_DRAWINGS = "*{stroke-linejoin: round; stroke-linecap: butt}"
 
 
 def finish(folder: Path, base: str = "/") -> set[Path]:
@@ -86,8 +94,9 @@ def finish_page(tree: BeautifulSoup, name: str) -> None:
     set_theme_at_once(tree, name)
     set_list_roles(tree, name)
     drop_stills(tree)
-    put_style_first(tree, name)
+    drop_styles_of_drawings(tree, name)
     put_exhibits_first(tree, name)
+    put_style_first(tree, name)
 
 
 def drop_formula_styles(tree: BeautifulSoup) -> None:
@@ -156,7 +165,8 @@ def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
     if script.text.count(AUTO) != 1:
         raise PipelineError(f"{name}: its script does not set the theme by {AUTO!r}")
-    script.string = Script(f"{script.text.replace(AUTO, SYSTEM)}\n{CODE}\n")
+    said = script.text.replace(AUTO, SYSTEM)
+    script.string = Script(f"{said}\n{CODE}\n{ARRIVING}\n")
 
 
 def set_list_roles(tree: BeautifulSoup, name: str) -> None:
@@ -180,10 +190,30 @@ def drop_stills(tree: BeautifulSoup) -> None:
             template.decompose()
 
 
+def drop_styles_of_drawings(tree: BeautifulSoup, name: str) -> None:
+    """Say once what each drawing says in a style sheet of its own.
+
+    Its rule is for all elements: with every drawing that comes in, a browser would
+    compute the styles of the whole page anew.
+    """
+    for style in tree.find_all("style"):
+        if not style.find_parent("svg"):
+            continue
+        if style.text.strip() != OF_DRAWINGS:
+            raise PipelineError(f"{name}: a drawing has other styles: {style.text!r}")
+        style.decompose()
+
+
 def put_style_first(tree: BeautifulSoup, name: str) -> None:
-    """Ask for the style sheet at once: nothing is drawn before it is there."""
+    """Ask for the style sheet at once: nothing is drawn before it is there.
+
+    Before it stands the script that sets the theme: behind it, script and all that
+    follows would wait for the style sheet.
+    """
+    script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
     sheet = one(tree, name, "a style sheet", "head > link[rel=stylesheet]")
-    one(tree, name, "a title", "head > title").insert_after(sheet.extract())
+    title = one(tree, name, "a title", "head > title")
+    title.insert_after(script.extract(), sheet.extract())
 
 
 def put_exhibits_first(tree: BeautifulSoup, name: str) -> None:

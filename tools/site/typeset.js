@@ -7,6 +7,9 @@ const PACKAGES = [
   "configmacros", "enclose", "extpfeil",
 ];
 
+// What only an XML file or MathJax itself would read.
+const UNUSED = / (?:xmlns|data-mjx-[\w-]+|texclass)="[^"]*"/g;
+
 const typesetter = ({ tex = {}, chtml = {} }, fontURL) => {
   const { input, output, adaptors, handlers, a11y, mathjax } = MathJax._;
   const adaptor = adaptors.liteAdaptor.liteAdaptor();
@@ -28,7 +31,7 @@ const typesetter = ({ tex = {}, chtml = {} }, fontURL) => {
     adaptor.setAttribute(made, "tabindex", "0"); // its letters are explained on focus
     const [spoken] = adaptor.tags(made, "mjx-assistive-mml");
     adaptor.removeAttribute(spoken, "unselectable"); // so does this
-    return adaptor.outerHTML(made);
+    return adaptor.outerHTML(made).replace(UNUSED, "");
   };
 
   return {

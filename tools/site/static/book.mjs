@@ -3,6 +3,7 @@
 // Without this script folds open one by one, and links lead where they lead.
 
 const root = document.documentElement;
+delete root.dataset.arriving; // it is here (finish.py)
 const article = document.querySelector("article.bd-article");
 const keep = (storage, name, value) => {
   try {
