@@ -566,9 +566,8 @@ def test_figures_are_legible_on_their_page(site, browser, scheme):
 def test_lines_of_text_have_readable_length(site, browser):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(site + CHAPTER, wait_until="networkidle")
-    # Paragraphs with formulas are left out, which have to be typeset for that.
-    page.evaluate("window.MathJax?.startup?.promise")
-    # Characters of the longest paragraphs over the lines they take.
+    # Characters of the longest paragraphs over the lines they take; those of formulas
+    # are no characters of the page.
     measured = page.evaluate(
         """() => [...document.querySelectorAll('article > section p')]
         .filter((p) => p.textContent.length > 300 && !p.querySelector('mjx-container'))
