@@ -111,6 +111,17 @@ def test_rule_of_drawings_is_left_to_the_style_sheet_of_the_book():
     assert f":where(.book-figure svg *) {{ {declared}; }}" in css
 
 
+def test_theme_does_not_measure_what_is_folded(tmp_path):
+    script = tmp_path / "theme.js"
+    script.write_text(f"a({finish.TAB_STOPS})")
+    for _ in range(2):  # a build of single pages finds what the first one left
+        finish.drop_tab_stops(script)
+        assert script.read_text() == f"a({finish.NOTHING})"
+    script.write_text("a('pre')")
+    with pytest.raises(PipelineError, match="^theme.js: it does not measure"):
+        finish.drop_tab_stops(script)
+
+
 def test_places_are_counted():
     tree = parsed("<p><b>1</b><b>2</b></p>")
     assert [b.text for b in some(tree, "p.html", "bold words", "b")] == ["1", "2"]

@@ -48,6 +48,13 @@ ARRIVING = (
     'if (!location.hash && performance.getEntriesByType("navigation")[0]?.type ==='
     ' "navigate") document.documentElement.dataset.arriving = "";'
 )
+# What the theme measures at every load, in closed folds too: narrow.mjs measures what
+# is shown.
+TAB_STOPS = (
+    '["pre",".nboutput > .output_area",".cell_output > .output",'
+    '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", ")'
+)
+NOTHING = '"tab-stops-are-those-of-narrow-mjs"'
 # What matplotlib says of every element of the page around a drawing: book.css has it.
 OF_DRAWINGS = "*{stroke-linejoin: round; stroke-linecap: butt}"
 
@@ -77,6 +84,7 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
         path.write_text(str(tree), "utf-8")
     write_index(folder)
     static = folder / "_static"
+    drop_tab_stops(static / "scripts" / "pydata-sphinx-theme.js")
     for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
         for path in static.glob(pattern):
             if path.is_file():
@@ -104,6 +112,16 @@ def drop_formula_styles(tree: BeautifulSoup) -> None:
     if not tree.select(".math"):
         for link in tree.select(f'link[href*="{STYLES}"]'):
             link.decompose()
+
+
+def drop_tab_stops(script: Path) -> None:
+    """Keep the theme from laying out all code of a page, which is mostly folded."""
+    text = script.read_text("utf-8")
+    if NOTHING in text:
+        return  # an earlier build has done it
+    if text.count(TAB_STOPS) != 1:
+        raise PipelineError(f"{script.name}: it does not measure {TAB_STOPS}")
+    script.write_text(text.replace(TAB_STOPS, NOTHING), "utf-8")
 
 
 def put_scripts_last(tree: BeautifulSoup, name: str) -> None:
