@@ -2,9 +2,11 @@
 
 import re
 
+import matplotlib.pyplot as plt
 import pytest
 
-from tools.command import PipelineError
+from lib.figures.svg import render
+from tools.command import ROOT, PipelineError
 from tools.site import finish
 from tools.site.markup import one, parsed, some
 
@@ -40,7 +42,9 @@ def test_page_of_the_theme_is_finished():
     assert "searchindex" not in html and "toggleHint" not in html
     assert 'dataset.code = localStorage.getItem("code")' in html
     head, body = html.split("</head>")
-    assert head.index("</title>") < head.index("book.css") < head.index("data-cfasync")
+    # A script behind the style sheet would wait for it, and so would all below.
+    assert head.index("</title>") < head.index("data-cfasync") < head.index("book.css")
+    assert 'dataset.arriving = ""' in head[: head.index("book.css")]
     assert 'src="m.mjs"' in head and "two.js" not in head and "one(" not in head
     # Behind the text, in their order and as they were.
     ours, theirs = body.index('<script>one("</p>" && 1)</script>'), body.index("two.js")
@@ -56,6 +60,7 @@ def test_page_of_the_theme_is_finished():
         (('|| "auto"', "|| auto"), "its script does not set the theme by"),
         (('data-theme="auto"', ""), "should have a theme that is set later, 1 of"),
         (("window.print()", "print()"), "refuses the handler onclick of <button>"),
+        (("<path", "<style>p{}</style><path"), "a drawing has other styles: 'p{}'"),
     ],
 )
 def test_a_theme_that_changed_stops_the_build(changed, sentence):
@@ -87,6 +92,34 @@ def test_only_stored_pictures_are_left_out():
     tree = parsed(f"<svg></svg>{still}{kept}")
     finish.drop_stills(tree)
     assert str(tree) == f"<svg></svg>{kept}"
+
+
+def test_rule_of_drawings_is_left_to_the_style_sheet_of_the_book():
+    """matplotlib writes this rule, for all elements of the page, into each drawing."""
+    fig = plt.figure()
+    drawn = render(fig)
+    plt.close(fig)
+    kept = "<noscript><style>p { color: red }</style></noscript>"
+    template = f"<template>{drawn}</template>"
+    tree = parsed(f"<body>{kept}<figure>{drawn}</figure>{template}</body>")
+    finish.drop_styles_of_drawings(tree, "a.html")
+    (rule,) = set(re.findall("<style[^>]*>(.*?)</style>", drawn))
+    left = str(tree)
+    assert rule not in left and kept in left and left.count("<svg") == 2
+    css = (ROOT / "tools/site/static/book.css").read_text("utf-8")
+    declared = rule.removeprefix("*{").removesuffix("}")
+    assert f":where(.book-figure svg *) {{ {declared}; }}" in css
+
+
+def test_theme_does_not_measure_what_is_folded(tmp_path):
+    script = tmp_path / "theme.js"
+    script.write_text(f"a({finish.TAB_STOPS})")
+    for _ in range(2):  # a build of single pages finds what the first one left
+        finish.drop_tab_stops(script)
+        assert script.read_text() == f"a({finish.NOTHING})"
+    script.write_text("a('pre')")
+    with pytest.raises(PipelineError, match="^theme.js: it does not measure"):
+        finish.drop_tab_stops(script)
 
 
 def test_places_are_counted():

@@ -77,7 +77,6 @@ FAULTS = """(least) => {
 OPEN = "document.querySelectorAll('details').forEach((each) => (each.open = true))"
 # Two turns of the page, after which what has observed a size has been told.
 SETTLED = """async () => {
-  await window.MathJax?.startup?.promise;
   for (let k = 0; k < 4; k++) await new Promise(requestAnimationFrame);
 }"""
 

@@ -377,3 +377,59 @@ def test_no_section_of_the_search_has_raw_tex():
     assert raw == []
     titles = [each["title"] for each in found if "chapters/1-" in each["to"]]
     assert "Where the series fails" in titles
+
+
+# A page that comes in.
+
+
+# Parts of the text that are not laid out while they are far below the window.
+SKIPPED = """() => [...document.querySelectorAll('article section section > p > *')]
+  .filter((e) => !e.checkVisibility({ contentVisibilityAuto: true })
+    && e.checkVisibility()).length"""
+HERE = "() => document.querySelector('.bd-footer') !== null"
+
+
+@pytest.fixture
+def coming(site, browser):
+    """A page whose text is there, and the first of its scripts that are not yet."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page, held = context.new_page(), []
+    page.route("**/book.mjs*", lambda route: held.append(route))
+
+    def come(address=None):
+        if address:
+            page.goto(site + address, wait_until="commit")
+        else:
+            page.reload(wait_until="commit")
+        page.wait_for_function(HERE)
+        return page, lambda: held.pop().continue_()
+
+    yield come
+    context.close()
+
+
+def test_what_is_far_below_is_laid_out_when_all_has_come(coming):
+    page, release = coming(CHAPTER)
+    page.wait_for_function(f"() => ({SKIPPED})() > 100")
+    assert page.locator("article section > p").first.evaluate(
+        "(e) => e.checkVisibility({ contentVisibilityAuto: true })"
+    )
+    release()
+    page.wait_for_load_state("load")
+    assert page.evaluate(SKIPPED) == 0
+
+
+def test_who_comes_to_a_place_or_back_finds_all_laid_out(coming):
+    page, release = coming(f"{CHAPTER}#exercises")
+    settled(page)
+    assert page.evaluate(SKIPPED) == 0
+    release()
+    page, release = coming("chapters/reference/notation.html")
+    release()
+    page, release = coming(CHAPTER)
+    page.wait_for_function(f"() => ({SKIPPED})() > 100")
+    release()
+    page, release = coming()  # who loads the page again
+    settled(page)
+    assert page.evaluate(SKIPPED) == 0
+    release()

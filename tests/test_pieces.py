@@ -63,8 +63,8 @@ def test_symbols_of_the_notation():
     <tr><td><span class="math">\(\lVert x\rVert\)</span></td><td>norm</td><td>all</td>
     <td></td></tr></tbody></table></article>"""
     found = pieces.symbols(parsed(table))
-    assert [(each["letter"], each["chapters"]) for each in found] == [
-        *(("n_k", [1, 2]), ("i", None), ("j", None))
+    assert [(each["letters"], each["chapters"]) for each in found] == [
+        *((["n_k"], [1, 2]), (["i", "j"], None))
     ]
     assert found[0]["meaning"] == "key width"
 

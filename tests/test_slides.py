@@ -85,7 +85,11 @@ def test_deck_has_what_its_chapter_has(decks, shown, address):
         "main :is(pre, a, [onclick])"
     )
     tab, seen = shown(address)
-    assert tab.locator("mjx-merror").count() == 0
+    assert tab.evaluate("""document.fonts.ready.then(() => {
+      const letters = [...document.querySelectorAll('mjx-c')];
+      return letters.length > 100 && letters.every((each) =>
+        getComputedStyle(each, '::before').content !== 'none');
+    })""")
     fonts = tab.evaluate(
         "document.fonts.ready.then(() => [...document.fonts].map((f) => f.status))"
     )

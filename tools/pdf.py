@@ -40,7 +40,6 @@ STYLE = Path(__file__).with_name("paper.css").read_text("utf-8")
 # How the folded answers of the book begin, and where readers then find them.
 ANSWERS = "Answer|Solution|Checkpoint"
 SOLUTIONS = "paper-solutions"
-UNSET = "article .math:not(:has(mjx-container))"
 # Millimeters. The text is 158 wide: 85 characters of it, or 84 of code.
 WIDTH, HEIGHT, SIDE, TOP, BOTTOM = 210, 297, 26, 20, 24
 
@@ -189,17 +188,6 @@ def page_style(title: str, first: int, bare: bool) -> str:
     return style
 
 
-def typeset(tab: Any, address: str) -> None:
-    """Wait until all mathematics of a page is set; the page is quiet before it is."""
-    from playwright.sync_api import TimeoutError as TooLate
-
-    try:
-        tab.locator(UNSET).first.wait_for(state="detached")
-    except TooLate:
-        raise PipelineError(f"{address}: the mathematics is not typeset") from None
-    tab.evaluate("window.MathJax?.startup?.promise")
-
-
 class Press:
     """The browser, holding sheets of paper; each page of the site is printed once."""
 
@@ -221,7 +209,6 @@ class Press:
         tab = self.context.new_page()
         tab.emulate_media(media="print")
         tab.goto(self.site + page.address, wait_until="networkidle")
-        typeset(tab, page.address)
         bare = bool(body) and not foot
         tab.add_style_tag(content=page_style(foot or page.title, first, bare) + STYLE)
         asked = {"body": body, "edition": self.edition.name, "answers": ANSWERS}

@@ -22,7 +22,7 @@ from tools.browser import launched, required_browser
 from tools.citations import uncited
 from tools.command import ROOT, PipelineError, replace, run_main
 from tools.notebooks import today
-from tools.pdf import addresses, contents_file, fresh_site, typeset
+from tools.pdf import addresses, contents_file, fresh_site
 from tools.serve import served
 
 RECORD = Path("chapters/reference/reading.json")
@@ -156,7 +156,6 @@ def at_width(
     context.add_init_script(PAINTED)
     tab = context.new_page()
     tab.goto(site + address, wait_until=ready)
-    typeset(tab, address)
     tab.evaluate("document.fonts.ready")
     found = tab.evaluate(SCRIPT)
     context.close()

@@ -1,6 +1,5 @@
-// Run in a chapter of the site, its mathematics set and its figures not yet moving:
-// returns the slides it makes, as {kind, heading, html}, and the styles and the fonts of
-// its formulas.
+// Run in a chapter of the site, its figures not yet moving: returns the slides it makes,
+// as {kind, heading, html}, and the fonts of its formulas.
 async ({ answers, left }) => {
   const article = document.querySelector("article");
   article.querySelectorAll("details").forEach((fold) => (fold.open = true));
@@ -14,10 +13,7 @@ async ({ answers, left }) => {
     const copy = e.cloneNode(true);
     copy.querySelectorAll(".headerlink, .copybtn, .statement-checks, summary > :is(svg, [class*=icon], [class*=chevron])")
       .forEach((x) => x.remove());
-    copy.querySelectorAll("[ctxtmenu_counter], mjx-container").forEach((x) => {
-      x.removeAttribute("ctxtmenu_counter");
-      x.removeAttribute("tabindex");
-    });
+    copy.querySelectorAll("mjx-container").forEach((x) => x.removeAttribute("tabindex"));
     copy.querySelectorAll("a").forEach((x) => {
       const plain = document.createElement("span");
       plain.append(...x.childNodes);
@@ -67,8 +63,6 @@ async ({ answers, left }) => {
       slides.push({ kind: "statement", heading, html: markup(e) });
     }
   }
-  const styles = [...document.querySelectorAll("style[id^=MJX]")]
-    .flatMap(({ sheet }) => [...sheet.cssRules].map((rule) => rule.cssText)).join("\n");
   const fonts = [...document.fonts].filter((font) => font.status === "loaded").map((font) => font.family);
-  return { slides, styles, fonts };
+  return { slides, fonts };
 }

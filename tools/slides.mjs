@@ -11,11 +11,12 @@ const fit = (slide) => {
     room.style.setProperty("--fit", size * 0.95);
 };
 const narrow = matchMedia("(max-width: 700px)");
+const letters = (element) => parseFloat(getComputedStyle(element).fontSize);
 // A formula that is too wide for a phone is set smaller, and then it scrolls.
 const shrink = (slide) => {
   for (const formula of slide.querySelectorAll('mjx-container[display="true"]')) {
     const room = (0.98 * formula.clientWidth) / formula.scrollWidth;
-    const size = parseFloat(formula.style.fontSize) || 100;
+    const size = (100 * letters(formula)) / letters(formula.parentElement);
     if (room < 0.98) formula.style.fontSize = `${size * Math.max(room, 0.6)}%`;
   }
 };

@@ -3,8 +3,8 @@
     python -m tools.slides 4    _build/slides/4-mean-field-sphere.html
     python -m tools.slides      of every chapter
 
-They are made from the built page, in the browser that sets its formulas: the text of
-the chapter remains the only source. A deck is one file of at most 2 MB that asks
+They are made from the built page, in a browser: the text of the chapter remains the
+only source. A deck is one file of at most 2 MB that asks
 nothing of a network: styles, fonts, scripts and kernels are in it. Keys turn the slides
 (arrows, space, page keys, Home, End; f for the full screen, d for a dark one).
 """
@@ -27,9 +27,11 @@ from bs4 import BeautifulSoup
 
 from tools.browser import launched, required_browser
 from tools.command import ROOT, PipelineError, replace, run_main
-from tools.pdf import ANSWERS, addresses, contents_file, fresh_site, typeset
+from tools.pdf import ANSWERS, addresses, contents_file, fresh_site
 from tools.serve import served
+from tools.site.bundle import names_in, trimmed
 from tools.site.finish import exhibit_modules
+from tools.site.typeset import FONTS, STYLES
 
 TARGET = Path("_build/slides")
 BUDGET = 2_000_000
@@ -54,7 +56,6 @@ def deck(browser: Any, site: str, folder: Path, address: str, root: Path = ROOT)
     tab = context.new_page()
     tab.route(MOVING, lambda route: route.abort())  # figures as they are stored
     tab.goto(site + address, wait_until="networkidle")
-    typeset(tab, address)
     script = HERE.with_suffix(".js").read_text("utf-8")
     found = tab.evaluate(script, {"answers": ANSWERS, "left": LEFT_OUT})
     context.close()
@@ -72,9 +73,10 @@ def page(found: dict[str, Any], static: Path, root: Path) -> str:
     modules = {f"book/{name}": data(text) for name, text in bundled(slides, static)}
     roots = [m for m in ("explorer.mjs", "exhibit.mjs") if f"book/{m}" in modules]
     imports = "".join(f'import "book/{name}";\n' for name in roots)
+    formulas = trimmed((static / STYLES).read_text("utf-8"), names_in([slides], []))
     styles = [
         (root / "tools/site/static/book.css").read_text("utf-8"),
-        with_fonts(found["styles"], found["fonts"], static),
+        with_fonts(formulas, found["fonts"], static),
         HERE.with_suffix(".css").read_text("utf-8"),
     ]
     title = BeautifulSoup(found["slides"][0]["heading"], "html.parser").get_text()
@@ -142,8 +144,7 @@ def with_fonts(styles: str, used: Iterable[str], static: Path) -> str:
         if family not in used:
             return ""
         (name,) = re.findall(r'url\("?[^")]*/([\w-]+\.woff)', match[0])
-        (path,) = static.rglob(f"fonts/**/{name}")
-        text = base64.b64encode(path.read_bytes()).decode()
+        text = base64.b64encode((static / FONTS / name).read_bytes()).decode()
         return (
             f"@font-face {{ font-family: {family};"
             f' src: url("data:font/woff;base64,{text}") format("woff"); }}'

@@ -7,6 +7,7 @@
   show what was verified, what runs recorded, and how the book is run.
 - ``head``: what a page tells search engines and who shares its address; ``card`` draws
   the picture of a shared link.
+- ``typeset``: formulas, by MathJax in this process and not in the reader's browser.
 - ``plain``: the notebooks that people download, in Markdown that every program shows.
 - ``finish``: what the theme's finished pages are mended of, with ``bundle`` for their
   style sheets; ``live_page`` makes their live twins. Both edit HTML by ``markup``.

@@ -96,9 +96,9 @@ def pages(root: Path) -> Iterator[Path]:
 
 
 def scripts(static: Path) -> Iterator[str]:
-    """The scripts of the site but those of MathJax, which brings its own styles."""
+    """The scripts of the site."""
     for path in [*static.rglob("*.js"), *static.rglob("*.mjs")]:
-        if not {"mathjax", "locales"} & {*path.relative_to(static).parts}:
+        if "locales" not in path.relative_to(static).parts:
             yield path.read_text("utf-8")
 
 

@@ -1,9 +1,7 @@
-"""The Sphinx extension of the site: its parts, local mathematics, finished pages."""
+"""The Sphinx extension of the site: its parts, its settings, finished pages."""
 
 from __future__ import annotations
 
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from tools.site import (
     records,
     running,
     scoreboard,
+    typeset,
 )
 from tools.site.bundle import trim_style_sheets
 from tools.site.finish import finish
@@ -27,36 +26,10 @@ from tools.site.plain import notebook as plain
 from tools.texts import texts
 from tools.verdicts import page_name
 
-# What of MathJax a page with TeX input can ask for; the other bundles stay behind.
-MATHJAX = ("tex-chtml.js", "output/chtml/fonts", "input/tex/extensions", "a11y", "sre")
-
-
-def mathjax_folder() -> Path:
-    """The copy of MathJax that the package sphinx-mathjax-offline carries."""
-    spec = find_spec("sphinx-mathjax-offline")
-    if spec is None or spec.origin is None:
-        raise RuntimeError(
-            "sphinx-mathjax-offline is not installed: make serve does it"
-        )
-    return Path(spec.origin).parent / "static" / "mathjax"
-
-
-def copy_mathjax(app: Any) -> None:
-    """Before pages are written, which then name the version of the script."""
-    target = Path(app.outdir) / "_static" / "mathjax"
-    if app.builder.format != "html" or target.exists():
-        return
-    for name in MATHJAX:
-        source = mathjax_folder() / name
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target / name, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(source, target / name)
-
 
 def configure(app: Any, config: Any) -> None:
     """Settings that Jupyter Book does not pass on."""
+    config.html_math_renderer = "typeset"
     config.html_theme_options |= {
         "navbar_persistent": [],  # the sidebar has the search field already
         "primary_sidebar_end": [],  # a place for advertisements
@@ -78,6 +51,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
         new = finish(folder, launch.base_path(app.env.limit_address))
         pages = [p for p in texts() if folder / f"{page_name(p)}.html" in new]
         live_page.write_live_pages(folder, pages, ROOT, launch.repository())
+        typeset.typeset_site(folder, typeset.of_book(app))
         write_moved(folder)
         wheel.build(folder)
         kernels.build(folder)
@@ -85,9 +59,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    app.config.mathjax_path = "mathjax/tex-chtml.js"
     app.connect("config-inited", configure)
-    app.connect("builder-inited", copy_mathjax)
     # After the theme, which writes the colors of the code when the build is finished.
     app.connect("build-finished", finish_pages, priority=900)
     # After the theme, whose own buttons come with priority 501.
@@ -95,6 +67,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("html-page-context", launch.open_plain, priority=502)
     parts = (
         formulas, head, outputs, plain, reading_graph, records, running, scoreboard,
+        typeset,
     )  # fmt: skip
     for each in parts:
         each.setup(app)

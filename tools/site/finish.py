@@ -21,6 +21,7 @@ from tools.site.cells import fold_cells
 from tools.site.head import NOT_FOUND, ROOT_PAGE
 from tools.site.markup import one, parsed, some
 from tools.site.pieces import write_index, write_pieces
+from tools.site.typeset import STYLES
 
 # Attributes with the address of another file, and that of the root of the site.
 ADDRESSES = ("href", "src", "action", "data-content_root")
@@ -41,6 +42,21 @@ SYSTEM = (
 CODE = (
     'document.documentElement.dataset.code = localStorage.getItem("code") || "ideas";'
 )
+# While the page comes in, what is far below the window is not laid out (page.css). Who
+# comes back, or to a place in the page, is there at once.
+ARRIVING = (
+    'if (!location.hash && performance.getEntriesByType("navigation")[0]?.type ==='
+    ' "navigate") document.documentElement.dataset.arriving = "";'
+)
+# What the theme measures at every load, in closed folds too: narrow.mjs measures what
+# is shown.
+TAB_STOPS = (
+    '["pre",".nboutput > .output_area",".cell_output > .output",'
+    '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", ")'
+)
+NOTHING = '"tab-stops-are-those-of-narrow-mjs"'
+# What matplotlib says of every element of the page around a drawing: book.css has it.
+OF_DRAWINGS = "*{stroke-linejoin: round; stroke-linecap: butt}"
 
 
 def finish(folder: Path, base: str = "/") -> set[Path]:
@@ -58,6 +74,7 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
         new.add(path)
         tree = parsed(html)
         if name != f"{ROOT_PAGE}.html":  # which has no theme
+            drop_formula_styles(tree)
             one_style_sheet(tree, path, folder)
             finish_page(tree, name)
             write_pieces(tree, path, name)
@@ -67,6 +84,7 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
         path.write_text(str(tree), "utf-8")
     write_index(folder)
     static = folder / "_static"
+    drop_tab_stops(static / "scripts" / "pydata-sphinx-theme.js")
     for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
         for path in static.glob(pattern):
             if path.is_file():
@@ -84,8 +102,26 @@ def finish_page(tree: BeautifulSoup, name: str) -> None:
     set_theme_at_once(tree, name)
     set_list_roles(tree, name)
     drop_stills(tree)
-    put_style_first(tree, name)
+    drop_styles_of_drawings(tree, name)
     put_exhibits_first(tree, name)
+    put_style_first(tree, name)
+
+
+def drop_formula_styles(tree: BeautifulSoup) -> None:
+    """A page without formulas needs no letters of theirs."""
+    if not tree.select(".math"):
+        for link in tree.select(f'link[href*="{STYLES}"]'):
+            link.decompose()
+
+
+def drop_tab_stops(script: Path) -> None:
+    """Keep the theme from laying out all code of a page, which is mostly folded."""
+    text = script.read_text("utf-8")
+    if NOTHING in text:
+        return  # an earlier build has done it
+    if text.count(TAB_STOPS) != 1:
+        raise PipelineError(f"{script.name}: it does not measure {TAB_STOPS}")
+    script.write_text(text.replace(TAB_STOPS, NOTHING), "utf-8")
 
 
 def put_scripts_last(tree: BeautifulSoup, name: str) -> None:
@@ -147,7 +183,8 @@ def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
     if script.text.count(AUTO) != 1:
         raise PipelineError(f"{name}: its script does not set the theme by {AUTO!r}")
-    script.string = Script(f"{script.text.replace(AUTO, SYSTEM)}\n{CODE}\n")
+    said = script.text.replace(AUTO, SYSTEM)
+    script.string = Script(f"{said}\n{CODE}\n{ARRIVING}\n")
 
 
 def set_list_roles(tree: BeautifulSoup, name: str) -> None:
@@ -171,10 +208,30 @@ def drop_stills(tree: BeautifulSoup) -> None:
             template.decompose()
 
 
+def drop_styles_of_drawings(tree: BeautifulSoup, name: str) -> None:
+    """Say once what each drawing says in a style sheet of its own.
+
+    Its rule is for all elements: with every drawing that comes in, a browser would
+    compute the styles of the whole page anew.
+    """
+    for style in tree.find_all("style"):
+        if not style.find_parent("svg"):
+            continue
+        if style.text.strip() != OF_DRAWINGS:
+            raise PipelineError(f"{name}: a drawing has other styles: {style.text!r}")
+        style.decompose()
+
+
 def put_style_first(tree: BeautifulSoup, name: str) -> None:
-    """Ask for the style sheet at once: nothing is drawn before it is there."""
+    """Ask for the style sheet at once: nothing is drawn before it is there.
+
+    Before it stands the script that sets the theme: behind it, script and all that
+    follows would wait for the style sheet.
+    """
+    script = one(tree, name, "a script that sets the theme", "script[data-cfasync]")
     sheet = one(tree, name, "a style sheet", "head > link[rel=stylesheet]")
-    one(tree, name, "a title", "head > title").insert_after(sheet.extract())
+    title = one(tree, name, "a title", "head > title")
+    title.insert_after(script.extract(), sheet.extract())
 
 
 def put_exhibits_first(tree: BeautifulSoup, name: str) -> None:

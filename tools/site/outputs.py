@@ -10,7 +10,6 @@ import json
 from typing import Any
 
 from docutils import nodes
-from sphinx.domains.math import MathDomain
 
 from lib.claims import MIME_TYPE
 from tools.command import PipelineError
@@ -20,18 +19,6 @@ from tools.verdicts import Row, collect, used_in
 
 # Names that sphinx-proof gives to all proofs, and to the bodies of all statements.
 SHARED = {"proof", "proof-content"}
-
-
-class Formulas(MathDomain):  # type: ignore[misc]
-    """Sphinx's domain of formulas, which loads MathJax on the pages that have some.
-
-    Sphinx loads it for a page above others with formulas too, which shows titles.
-    """
-
-    def has_equations(self, docname: str | None = None) -> bool:
-        if docname is None:
-            return bool(super().has_equations())
-        return bool(self.data["has_equations"].get(docname, False))
 
 
 class Output(nodes.General, nodes.Element):  # type: ignore[misc]
@@ -126,7 +113,6 @@ def say_where_used(
 
 
 def setup(app: Any) -> None:
-    app.add_domain(Formulas, override=True)
     app.add_node(Output, html=(visit_output, depart_output))
     app.connect("builder-inited", read_notebooks)
     app.connect("source-read", leave_data_out)

@@ -93,17 +93,21 @@ def symbols(tree: BeautifulSoup) -> list[dict[str, Any]]:
         for line in table.select("tbody tr"):
             symbol, meaning, chapters = line.select("td")[:3]
             numbers = [int(n) for n in re.findall(r"\d+", chapters.get_text())]
-            for formula in symbol.select("span.math"):
-                for tex in formula.get_text().removeprefix("\\(")[:-2].split(", "):
-                    if letter := letter_of(tex):
-                        found.append(
-                            {
-                                "letter": letter,
-                                "symbol": symbol.decode_contents().strip(),
-                                "meaning": meaning.decode_contents().strip(),
-                                "chapters": numbers or None,
-                            }
-                        )
+            letters = [
+                letter
+                for formula in symbol.select("span.math")
+                for tex in formula.get_text().removeprefix("\\(")[:-2].split(", ")
+                if (letter := letter_of(tex))
+            ]
+            if letters:
+                found.append(
+                    {
+                        "letters": letters,
+                        "symbol": symbol.decode_contents().strip(),
+                        "meaning": meaning.decode_contents().strip(),
+                        "chapters": numbers or None,
+                    }
+                )
     for each in found:
         for key in ("symbol", "meaning"):
             each[key] = re.sub(r"</?(?:p|a)\b[^>]*>", "", each[key])

@@ -3,6 +3,7 @@
 // Without this script folds open one by one, and links lead where they lead.
 
 const root = document.documentElement;
+delete root.dataset.arriving; // it is here (finish.py)
 const article = document.querySelector("article.bd-article");
 const keep = (storage, name, value) => {
   try {
@@ -137,8 +138,7 @@ document.addEventListener("click", (event) => {
     top: link.getBoundingClientRect().top,
   }));
 });
-// The link that was followed, where it was in the window; formulas that are set later
-// move it.
+// The link that was followed, where it was in the window; what is loaded later moves it.
 const returned = (from) => {
   const folds = article.querySelectorAll("details");
   from.folds.forEach((number) => folds[number] && (folds[number].open = true));
@@ -147,11 +147,7 @@ const returned = (from) => {
   const put = () => scrollBy({ top: link.getBoundingClientRect().top - from.top, behavior: "instant" });
   put();
   link.focus({ preventScroll: true });
-  if (document.readyState === "complete") return;
-  addEventListener("load", () => {
-    put();
-    window.MathJax?.startup?.promise?.then(put);
-  }, { once: true });
+  if (document.readyState !== "complete") addEventListener("load", put, { once: true });
 };
 way.addEventListener("click", () => {
   const from = left();
@@ -197,3 +193,36 @@ if (words?.length && article && globalThis.CSS?.highlights) {
   CSS.highlights.set("searched", new Highlight(...ranges));
   addEventListener("keydown", (event) => event.key === "Escape" && CSS.highlights.delete("searched"));
 }
+
+// What is copied of a formula is its TeX, whose letters the style sheet draws: with the
+// text around it, or alone while the formula has the focus. Half of one is not copied.
+const edge = (node) => (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement)?.closest("[data-tex]");
+const asTex = (formula) => {
+  const mark = formula.querySelector("mjx-container").hasAttribute("display") ? "$$" : "$";
+  return `${mark}${formula.dataset.tex}${mark}`;
+};
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  const give = (text, html) => {
+    event.clipboardData.setData("text/plain", text);
+    if (html) event.clipboardData.setData("text/html", html);
+    event.preventDefault();
+  };
+  if (selection.isCollapsed) {
+    const formula = document.activeElement.closest("[data-tex]");
+    return formula && give(formula.dataset.tex);
+  }
+  const range = selection.getRangeAt(0).cloneRange();
+  const [first, last] = [edge(range.startContainer), edge(range.endContainer)];
+  if (first) range.setStartBefore(first);
+  if (last) range.setEndAfter(last);
+  const copy = document.createElement("div");
+  copy.append(range.cloneContents());
+  const formulas = copy.querySelectorAll("[data-tex]");
+  if (!formulas.length) return;
+  formulas.forEach((each) => each.replaceWith(asTex(each)));
+  copy.style.cssText = "position: absolute; left: -9999px; white-space: pre-line";
+  document.body.append(copy); // its lines are those that it would be shown in
+  give(copy.innerText, copy.innerHTML);
+  copy.remove();
+});

@@ -46,8 +46,13 @@ const place = (element) => {
   card.style.top = `${scrollY + (below ? last.bottom + 6 : box.top - 6 - height)}px`;
 };
 
-const typeset = async () => {
-  if (card.querySelector(".math")) await window.MathJax?.typesetPromise?.([card]);
+// A page without formulas has not asked for their styles.
+const styled = async () => {
+  if (!card.querySelector(".math") || document.querySelector(".math:not(.preview *), #formulas")) return;
+  const sheet = document.createElement("link");
+  Object.assign(sheet, { id: "formulas", rel: "stylesheet", href: new URL("_static/formulas.css", top) });
+  document.head.append(sheet);
+  await new Promise((done) => (sheet.onload = sheet.onerror = done));
 };
 
 const present = async (element, html, go) => {
@@ -66,7 +71,7 @@ const present = async (element, html, go) => {
   }
   element.setAttribute("aria-describedby", card.id);
   place(element);
-  await typeset();
+  await styled();
   if (shown === element) place(element);
   return true;
 };
@@ -88,20 +93,16 @@ const symbols = async () => {
 // TeX as the page of notation has it there: one space, and no braces around one letter.
 const plain = (tex) => tex.replace(/\{(\w)\}/g, " $1").replace(/\s+/g, " ").replace(/([_^]) /g, "$1");
 
-const texOf = (formula) => {
-  const items = window.MathJax?.startup?.document?.getMathItemsWithin?.([formula.parentElement]) ?? [];
-  return items.find((item) => item.typesetRoot === formula)?.math ?? "";
-};
-
 const forFormula = async (formula) => {
   if (!chapter) return null;
-  let tex = plain(texOf(formula));
+  let tex = plain(formula.closest("[data-tex]").dataset.tex);
   const found = [];
   // The longest first: in n_k there is no n.
-  for (const each of (await symbols()).sort((a, b) => b.letter.length - a.letter.length)) {
-    const letter = each.letter.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const letters = (await symbols()).flatMap((each) => each.letters.map((name) => [name, each]));
+  for (const [name, each] of letters.sort(([one], [two]) => two.length - one.length)) {
+    const letter = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     const rest = tex.replace(new RegExp(`(?<![A-Za-z\\\\])${letter}(?![A-Za-z])`, "g"), "\u0000");
-    if (rest !== tex) found.push(each);
+    if (rest !== tex && !found.includes(each)) found.push(each);
     tex = rest;
   }
   if (!found.length) return null;
@@ -121,7 +122,7 @@ const ask = async (element) => {
 const wanted = (target) => {
   const link = target.closest?.(LINK);
   if (link) return link;
-  const formula = target.closest?.("article mjx-container");
+  const formula = target.closest?.("article [data-tex] mjx-container");
   return formula && !formula.closest("a, summary, h1, h2, h3") ? formula : null;
 };
 
