@@ -17,6 +17,7 @@ from test_live_exhibits import (
     says,
     slide,
 )
+from test_site import SIZES
 
 from lib import exhibits, heat, sinkhorn
 from lib.exhibits.film import LAYERS, film_sees, film_tokens
@@ -173,6 +174,17 @@ def test_page_says_what_lib_computes(visit, layer):
         assert found[:2] == [values["time"], int(values["time"] / values["eps"] + 1e-9)]
         assert abs(found[3] - grown) <= 0.00501 and found[4] == values["time"]
         assert said.endswith(film_sees(state, **values).strip() or ".")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_film_and_its_controls_fit_a_first_screen(visit, size):
+    width, height = SIZES[size]
+    touch = {"has_touch": True, "is_mobile": True} if width < 600 else {}
+    _, figure = visit(FILM, viewport={"width": width, "height": height}, **touch)
+    begun(figure)
+    for part in (CANVAS, ".exhibit-controls"):
+        box = figure.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= height
 
 
 def moves_on(figure, before):

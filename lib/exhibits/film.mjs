@@ -284,9 +284,8 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     pen.fillStyle = colors.ink;
     pen.fillText(`time ${two(values.time)}, layer ${at()[0]}`, box.left + 6, 4);
     if (!film[at()[0]]?.after?.frozen) return;
-    pen.textAlign = "right";
     pen.fillStyle = colors.mark;
-    pen.fillText("tokens hardly see each other", w - 8, values.plane ? 20 : 4);
+    pen.fillText("tokens hardly see each other", box.left + 6, 19);
   };
   const variance = (x) => {
     let total = 0;
