@@ -455,6 +455,16 @@ def test_wrong_function_is_named_with_its_line(f, message):
     average = program.average(f, g)
     own = message.replace("line 3, h1 =", "average =")
     with pytest.raises(ValueError, match=own):
-        program.limit([average], size=9, rng=rng())
-    with pytest.raises(ValueError, match=own):
         program.finite(6, [average], size=9, rng=rng())
+
+
+def test_wrong_function_of_an_average_is_named_in_the_limit():
+    program = Program()
+    (x,) = program.inputs([[1.0]])
+    for f, message in ((np.sum, "got shape"), (lambda x: x / 0 * 0, "inf or NaN")):
+        average = program.average(f, x)
+        with (
+            np.errstate(all="ignore"),
+            pytest.raises(ValueError, match=f"^average = .*{message}"),
+        ):
+            program.limit([average], size=9, rng=rng())
