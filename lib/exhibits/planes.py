@@ -107,7 +107,7 @@ def _bumps(time: Array, tokens: Array) -> Array:
 
 PLANES = (
     Plane("L/n", ("depth L", 1, 1024), ("width n", 1, 1024),
-          "networks that keep a length within a factor 2", _lengths),
+          "share of networks that keep a length within a factor 2", _lengths),
     Plane("n and H", ("heads H", 1, 128), ("width n", 4, 4096),
           "excess kurtosis κ, as κ/(κ + 0.05)", _kurtosis),
     Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 65536),
