@@ -26,7 +26,7 @@ LINK = "article section > p > a.internal[href^='#prop-']"
 def page(site, browser):
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
-    page.goto(site + CHAPTER, wait_until="networkidle")
+    page.goto(site + CHAPTER)
     yield page
     context.close()
 
@@ -130,7 +130,7 @@ def test_the_switch_for_code_remembers_by_keyboard(page, site):
     assert page.evaluate(counted) == every - checks
     page.keyboard.press("ArrowRight")  # around to the first
     assert page.evaluate(counted) == 0
-    page.reload(wait_until="networkidle")
+    page.reload()
     assert page.evaluate(counted) == 0
     assert page.locator(".code-switch input:checked").get_attribute("value") == "none"
     page.goto(f"{site}chapters/1-softmax-expansion.html")
@@ -145,7 +145,7 @@ def test_a_chip_opens_by_keyboard_and_by_its_address(page, site):
     assert chip.locator(".verdict").first.is_visible()
     name = chip.locator(".verdict").first.get_attribute("id")
     page.goto(f"{site}{CHAPTER}#{name}")
-    page.reload(wait_until="networkidle")
+    page.reload()
     place = page.locator(f"#{name}")
     assert place.is_visible() and 0 <= place.bounding_box()["y"] < 900
 
@@ -245,7 +245,7 @@ def test_first_tap_previews_and_the_second_follows(site, browser):
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     )
     page = context.new_page()
-    page.goto(site + CHAPTER, wait_until="networkidle")
+    page.goto(site + CHAPTER)
     link = page.locator(LINK).first
     link.scroll_into_view_if_needed()
     link.tap()
@@ -290,7 +290,7 @@ def test_there_is_a_way_back_on_the_page_and_from_another(page, site):
 def test_marks_stay_in_the_colors_of_the_reader(site, browser):
     context = browser.new_context(forced_colors="active", reduced_motion="reduce")
     page = context.new_page()
-    page.goto(site + CHAPTER, wait_until="networkidle")
+    page.goto(site + CHAPTER)
     chip = page.locator("details.checks > summary").first
     assert chip.evaluate("e => parseFloat(getComputedStyle(e).borderWidth)") >= 1
     mark = page.locator(".check-mark").first

@@ -205,7 +205,8 @@ def test_formulas_need_no_script_and_none_moves_them(site, browser):
         )
         page, bad = context.new_page(), []
         page.on("requestfailed", lambda request, bad=bad: bad.append(request.url))
-        page.goto(site + NOTATION, wait_until="networkidle")
+        page.goto(site + NOTATION)
+        page.evaluate("document.fonts.ready")
         boxes.append(page.evaluate(BOXES))
         article = page.locator("article")
         assert not re.search(r"\\\(|\\\[|\\frac|\\mathbb", article.inner_text())
