@@ -220,8 +220,8 @@ def test_deck_is_printed_one_slide_a_sheet_with_answers(shown):
 
 
 def test_font_that_is_not_used_stays_behind(tmp_path):
-    (tmp_path / "fonts").mkdir()
-    (tmp_path / "fonts/A.woff").write_bytes(b"a")
+    (tmp_path / slides.FONTS).mkdir()
+    (tmp_path / slides.FONTS / "A.woff").write_bytes(b"a")
     face = '@font-face {{ font-family: {0}; src: url("x/{0}.woff") format("woff"); }}'
     styles = f"i {{ color: red }} {face.format('A')} {face.format('B')}"
     made = slides.with_fonts(styles, ['"A"'], tmp_path)
