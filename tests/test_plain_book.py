@@ -214,4 +214,4 @@ def test_the_chapters_have_what_these_tests_look_for():
         assert all(
             given(page).select(select) for page in chapters if page.name[0] != "i"
         )
-    assert given(chapters[-2]).select("table")
+    assert any(given(page).select("table") for page in chapters)

@@ -29,7 +29,7 @@ export const variances = ({ tokens: m }, { scale, heads: h, width }, call, rando
 // in batches of one size, so that they do not depend on how many are asked for at a time.
 export const source = (state, values, call, random) => {
   const own = values.one ? variances(state, values, call, random, 1)[0] : null;
-  const total = values.one ? values.width : Math.min(state.networks, Math.floor(state.heads / values.heads));
+  const total = values.one ? values.width : Math.min(state.networks, Math.floor(state.in_all / values.heads));
   const size = values.one ? BATCH : Math.ceil(BATCH / values.heads);
   let batch = [], at = 0;
   const next = () => {

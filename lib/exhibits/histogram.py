@@ -80,7 +80,7 @@ def histogram(
     one = require_flag("one", one)
     seed = require_count("seed", seed, least=0)
     state = {
-        "tokens": TOKENS, "networks": NETWORKS, "heads": HEADS_IN_ALL, "bins": BINS,
+        "tokens": TOKENS, "networks": NETWORKS, "in_all": HEADS_IN_ALL, "bins": BINS,
         "reach": REACH, "least": LEAST, "table": constants(),
         "limit": [LIMIT_NETWORKS, LIMIT_HEADS], "weights": seed, "missing": 0,
     }  # fmt: skip
@@ -120,7 +120,7 @@ def count_of(state: State, one: float, heads: float, width: float) -> int:
     """How many numbers the whole histogram has."""
     if one:
         return round(width)
-    return int(min(state["networks"], state["heads"] // round(heads)))
+    return int(min(state["networks"], state["in_all"] // round(heads)))
 
 
 def advance_histogram(state: State, **values: float) -> State:

@@ -395,10 +395,11 @@ def regime_order(spread: Any, orders: Any, log_factorial: Any) -> Values:
 
 
 def models(rng: np.random.Generator, **sizes: int) -> Values:
-    """Sizes of a model, and nodes of as many points as are asked for."""
-    count = next(iter(sizes.values()), 1)
-    node, weight = numbers.gauss_nodes(count)
-    orders, log_factorial = numbers.factorials(count)
+    """Sizes of a model, and nodes of as many points as are asked for by their letter."""
+    scores, places, nodes, terms = (sizes.get(letter, 1) for letter in "zpgr")
+    node, weight = numbers.gauss_nodes(nodes)
+    place, share = numbers.gauss_nodes(places)
+    orders, log_factorial = numbers.factorials(terms)
     key_width = int(rng.integers(1, 200))
     heads, tokens = int(rng.integers(1, 40)), int(rng.integers(2, 5000))
     spread = rng.uniform(0.2, 2)
@@ -413,10 +414,10 @@ def models(rng: np.random.Generator, **sizes: int) -> Values:
         "beta": rng.uniform(0.1, 16),
         "cosine": rng.uniform(0, 1),
         "tau0": rng.uniform(0.02, 2),
-        "score": rng.standard_normal(count),
-        "chance": np.full(count, 1 / count),
-        "place": node,
-        "share": weight,
+        "score": rng.standard_normal(scores),
+        "chance": np.full(scores, 1 / scores),
+        "place": place,
+        "share": share,
         "node": node,
         "weight": weight,
         "orders": orders,
