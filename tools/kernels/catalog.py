@@ -395,7 +395,7 @@ def regime_order(spread: Any, orders: Any, log_factorial: Any) -> Values:
 
 
 def models(rng: np.random.Generator, **sizes: int) -> Values:
-    """Sizes of a model, and nodes of as many points as are asked for by their letter."""
+    """Sizes of a model, and as many nodes as their letters ask for."""
     scores, places, nodes, terms = (sizes.get(letter, 1) for letter in "zpgr")
     node, weight = numbers.gauss_nodes(nodes)
     place, share = numbers.gauss_nodes(places)
