@@ -30,6 +30,7 @@ RECORD = Path("chapters/reference/reading.json")
 SECOND_EDITION = (
     "chapters/1-softmax-expansion.html",
     "chapters/2-proportional-limits.html",
+    "chapters/3-sinkhorn-to-heat-flow.html",
     "chapters/4-mean-field-sphere.html",
     "chapters/5-non-gaussian-attention.html",
     "chapters/6-map-of-limits.html",
