@@ -87,7 +87,7 @@ def test_deck_has_what_its_chapter_has(decks, shown, address):
     tab, seen = shown(address)
     assert tab.evaluate("""document.fonts.ready.then(() => {
       const letters = [...document.querySelectorAll('mjx-c')];
-      return letters.length > 100 && letters.every((each) =>
+      return letters.length > 40 && letters.every((each) =>
         getComputedStyle(each, '::before').content !== 'none');
     })""")
     fonts = tab.evaluate(
