@@ -72,12 +72,14 @@ class Scoreline(Page):
         record = self.read(RESEED)
         failing = sum(each["passed"] < each["runs"] for each in record["claims"])
         first, last = record["offsets"]
+        later = len(self.rows) - len(record["claims"])
         link = self.cross_reference("scoreboard", "std", "doc", f"/{SCOREBOARD}")
         text = (
             f"{len(self.rows)} such verdicts stand here: {words['HOLDS']} claims"
             f" hold, {words['REFUTED']} were meant to fail and do. Under"
             f" {last - first + 1} fresh seeds {failing or 'none'} of them came out"
-            " otherwise. All are on the "
+            f" otherwise{f', and {later} have yet to be run' if later > 0 else ''}."
+            " All are on the "
         )
         return [nodes.paragraph("", "", nodes.Text(text), link, nodes.Text("."))]
 
