@@ -65,7 +65,7 @@ def test_text_is_shown_as_in_the_book(name, lab, browser):
 
     assert until(drawn), f"raw or empty: {shown.evaluate_all(PROSE)}"
     if "$" in source:
-        page.locator(".katex").first.wait_for()
+        page.locator(".katex").first.wait_for(state="attached")  # it may be folded
         assert not page.locator(".katex-error").count()
     # Answers are folded, and open at a click.
     answers = page.locator("details.myst-dropdown")

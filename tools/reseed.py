@@ -31,8 +31,6 @@ from tools.texts import texts
 from tools.verdicts import code_of, page_name
 
 RESULTS = Path("chapters/reference/reseed.json")
-# Pages whose claims have yet to be run; the scoreboard says "not run" beside them.
-NOT_YET = ("chapters/6-map-of-limits",)
 #: Runs of a command that has not ended yet, a line each.
 JOURNAL = Path("_build/reseed.jsonl")
 
@@ -77,6 +75,8 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
     Runs in a process of its own: it sets the offset and replaces ``verify`` by one
     that records and goes on.
     """
+    from joblib import parallel_config
+
     from lib import claims
 
     os.environ[claims.SEED_OFFSET] = str(offset)
@@ -104,7 +104,9 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
     claims.verify = record
     try:
         namespace: dict[str, Any] = {}
-        with redirect_stdout(io.StringIO()):
+        # Runs already share the cores out, and a pool of workers that a run left behind
+        # would keep its process alive for the five minutes that they wait for work.
+        with parallel_config("sequential"), redirect_stdout(io.StringIO()):
             for cell in claim_cells(code_of(path)):
                 exec(compile(cell, path.stem, "exec"), namespace)
     except Exception as error:

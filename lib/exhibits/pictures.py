@@ -14,15 +14,23 @@ from lib.core.checks import Array, as_float, require_finite
 _LEVELS = 16  # of gray, of a stored picture
 
 
+def require_gray(name: str, levels: npt.ArrayLike) -> Array:
+    """Return gray levels in [0, 1], any shape but an empty one, or raise."""
+    gray = require_finite(name, as_float(name, levels))
+    if not gray.size:
+        raise ValueError(f"{name} must not be empty, got shape {gray.shape}")
+    if gray.min() < 0 or gray.max() > 1:
+        raise ValueError(
+            f"{name} must lie in [0, 1], got {gray.min():g} to {gray.max():g}"
+        )
+    return gray
+
+
 def require_pictures(pictures: npt.ArrayLike) -> Array:
     """Return ``pictures`` as (m, side, side) gray levels in [0, 1], or raise."""
-    tiles = require_finite("pictures", as_float("pictures", pictures))
-    if tiles.ndim != 3 or not tiles.size or tiles.shape[1] != tiles.shape[2]:
+    tiles = require_gray("pictures", pictures)
+    if tiles.ndim != 3 or tiles.shape[1] != tiles.shape[2]:
         raise ValueError(f"pictures must have shape (m, side, side), got {tiles.shape}")
-    if tiles.min() < 0 or tiles.max() > 1:
-        raise ValueError(
-            f"pictures must lie in [0, 1], got {tiles.min():g} to {tiles.max():g}"
-        )
     return tiles
 
 

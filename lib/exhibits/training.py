@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.attention import softmax
-from lib.core.checks import Array, as_float, require_count, require_within
-from lib.exhibits.pictures import pixels, require_pictures, stored
+from lib.core.checks import Array, require_count, require_within
+from lib.exhibits.pictures import pixels, require_gray, stored
 from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
 from lib.figures.live import Exhibit, live
@@ -162,14 +162,14 @@ def _require_models(saved: Mapping[int, Transformer]) -> list[Transformer]:
 
 def _joined(patches: npt.ArrayLike) -> Array:
     """Pictures (k, side, side) of square patches (k, tokens, features)."""
-    cut = as_float("patches", patches)
+    cut = require_gray("patches", patches)
     if cut.ndim != 3 or not all(isqrt(size) ** 2 == size > 0 for size in cut.shape[1:]):
         raise ValueError(
             f"patches must be squares, shape (k, tokens, features), got {cut.shape}"
         )
     across, size = map(isqrt, cut.shape[1:])
     rows = cut.reshape(-1, across, across, size, size).swapaxes(2, 3)
-    return require_pictures(rows.reshape(-1, across * size, across * size))
+    return rows.reshape(-1, across * size, across * size)
 
 
 def _names(

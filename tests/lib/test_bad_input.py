@@ -84,6 +84,8 @@ NETWORK = dict(
 MODEL = transformer.init(**NETWORK)
 FLAT = transformer.perceptron(features=4, hidden=3, classes=2, rng=LEARNER)
 TRAINED = transformer.train(MODEL, IMAGES, LABELS, steps=1, batch=2, rng=LEARNER)
+PATCHES = LEARNER.random((3, 4, 4))
+CUT = transformer.init(**NETWORK | {"features": 4})
 HEADS = {"query": SQUARES[:, :2], "key": SQUARES[:, 1:], "value": SQUARES}
 
 
@@ -498,6 +500,13 @@ CALLS = {
         start=0.3, width=8, depth=0.5, temperature=1.0, networks=100, seed=3,
         caption="See there.",
     ),
+    "exhibits.histogram": dict(
+        score_scale=2.0, heads=2, width=64, one=True, seed=3, caption="See there."
+    ),
+    "exhibits.training": dict(
+        saved=dict.fromkeys(range(3), CUT), x=PATCHES, patches=PATCHES, labels=LABELS,
+        classes=["a", "b"], step=1.0, layer=0.5, image=1, caption="See there.",
+    ),
     "exhibits.weights": dict(
         pictures=np.full((2, 4, 4), 0.5), logits=np.eye(2), names=["a", "b"],
         temperature=0.5, order=1, query=0, caption="See there.",
@@ -676,6 +685,11 @@ regimes.describe width=nan depth=nan heads=nan tokens=nan key_width=nan
 regimes.preset name=none
 exhibits.networks start=nan,huge depth=nan,zero,huge temperature=nan,zero,huge
   seed=nan
+exhibits.histogram score_scale=nan,huge,negative heads=nan,zero,endless
+  width=nan,zero,endless one=none seed=nan
+exhibits.training saved=none,inner-none x=none,number,nan,short,empty
+  patches=none,number,nan,short,empty labels=none,number,nan,short,negative
+  classes=none,number,empty step=nan,huge layer=nan,huge image=nan,endless
 exhibits.weights pictures=number,nan,huge logits=number,nan names=empty
   temperature=nan order=nan query=nan
 sphere.neighbors radius=nan
