@@ -1,4 +1,4 @@
-"""How far apart the laws of two samples of vectors are."""
+"""Distance between the laws of two samples of vectors."""
 
 from __future__ import annotations
 

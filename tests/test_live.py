@@ -22,6 +22,7 @@ from waits import LIMIT, MILLISECONDS
 
 from tools import live, serve
 from tools.command import ROOT, PipelineError
+from tools.kernels.parity import free_port
 from tools.serve import HTML
 from tools.site import live_page
 from tools.site.markup import one, parsed
@@ -41,12 +42,6 @@ def draw(height):
     fig.subplots().set(xlim=(0, 1), ylim=(0, height))
     return figure(fig, alt=f"An empty rectangle that is as high as {height}, no more.")
 explore(draw, height=[1, 2, 3])"""
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 SLOW = """

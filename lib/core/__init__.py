@@ -1,4 +1,4 @@
-"""What several subjects use, and no subject by itself.
+"""Ground floor: what several subjects use, and no subject by itself.
 
 :mod:`~lib.core.checks` of input, :mod:`~lib.core.psd` for Gram matrices and their
 roots, :mod:`~lib.core.wishart` for the random matrices of wide layers,

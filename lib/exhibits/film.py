@@ -192,7 +192,7 @@ def film_tokens(
 def film_sees(
     state: State, time: float, eps: float, layer: float, tokens: float, plane: float
 ) -> str:
-    """What is to be said of the attention in the last layer before a time."""
+    """Sentence on the attention in the last layer before a time."""
     if LAYERS["exact score"] == layer:
         return ""
     if tokens == 1:

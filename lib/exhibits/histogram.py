@@ -117,7 +117,7 @@ def constants() -> Array:
 
 
 def count_of(state: State, one: float, heads: float, width: float) -> int:
-    """How many numbers the whole histogram has."""
+    """Number of draws in the whole histogram."""
     if one:
         return round(width)
     return int(min(state["networks"], state["in_all"] // round(heads)))

@@ -175,7 +175,7 @@ def _joined(patches: npt.ArrayLike) -> Array:
 def _names(
     model: Transformer, labels: npt.ArrayLike, classes: Sequence[str], images: int
 ) -> list[str]:
-    """What each image shows; ValueError unless every class has a name."""
+    """Name the class of each image; ValueError unless every class has a name."""
     if not hasattr(classes, "__len__") or not all(isinstance(n, str) for n in classes):
         raise ValueError(f"classes must be a list of texts, got {classes!r}")
     count = len(model.params["bias"])
@@ -201,7 +201,7 @@ def planes(tokens: Array) -> Array:
 
 
 def between(saved: Array, steps: Sequence[int], step: float, layer: float) -> Array:
-    """What was saved by step and layer, on straight lines, in log step after step 0."""
+    """Interpolate what was saved by step and layer, in log step after step 0."""
     low = int(np.clip(np.searchsorted(steps, step, "right") - 1, 0, len(steps) - 2))
     if low:
         part = np.log(step / steps[low]) / np.log(steps[low + 1] / steps[low])

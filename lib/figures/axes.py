@@ -1,4 +1,4 @@
-"""What the plots of the book share: axes, and names at the ends of curves."""
+"""Axes that the plots of the book share, and names at the ends of curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader moves in a live exhibit: sliders over a range, choices among a few."""
+"""Controls of a live exhibit: sliders over a range, choices among a few."""
 
 from __future__ import annotations
 

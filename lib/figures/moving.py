@@ -1,4 +1,4 @@
-"""What a reader moves: pictures that are stored, and widgets in a kernel."""
+"""Pictures that a reader moves: stored ones, and widgets in a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the layers of random weights have in common: see :mod:`lib.gram.layers`."""
+"""Base of the layers of random weights: see :mod:`lib.gram.layers`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Family:
-    """What the models of a paper share; ``source`` is a key of the bibliography."""
+    """Settings that the models of a paper share; ``source`` is in the bibliography."""
 
     source: str
     positions: str
@@ -43,7 +43,7 @@ class Preset:
 
     @property
     def special(self) -> str:
-        """What this model has and the model of the book has not, in words."""
+        """Name, in words, what this model has and the model of the book has not."""
         known = self.family
         parts = (
             f"positions {known.positions}", known.activation,

@@ -1,4 +1,4 @@
-"""What the book's limits say about a network of given sizes, row by row."""
+"""Rows of what the book's limits say about a network of given sizes."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Limit(ABC):
         return np.asarray(half + half.swapaxes(-1, -2))
 
     def _rate(self, root: Array) -> Array:
-        """How fast V moves for other reasons than linear noise: one over a time."""
+        """Rate, one over a time, of all that moves V but the linear noise."""
         return np.zeros(root.shape[:-2])
 
     def _advance(self, root: Array, step: Array, rng: np.random.Generator) -> Array:
@@ -137,7 +137,7 @@ class Limit(ABC):
     def _draws(
         self, shape: tuple[int, ...], step: Array, rng: np.random.Generator
     ) -> tuple[Array, ...]:
-        """What is random in a step: a Bartlett factor of 1/(q·step) degrees."""
+        """Draw the noise of a step: a Bartlett factor of 1/(q·step) degrees."""
         return (bartlett(shape[0], shape[1], 1 / self._variance(step), rng),)
 
     def _moved(self, root: Array, step: Array, *draws: Array) -> Array:

@@ -261,7 +261,7 @@ def distance_law(
 def _extent(
     start: float, push: float, linear: float, noise: float, horizon: float
 ) -> tuple[float, float]:
-    """How far below and above the start the grid reaches in log Δ.
+    """Reach of the grid in log Δ, below and above the start.
 
     Below, log Δ is a Brownian motion with drift −q and variance 2q. Above, so far that
     the noise term in Δ⁴ rules, that the rest of an explosion takes a millionth of the

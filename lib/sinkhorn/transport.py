@@ -151,7 +151,7 @@ def effective_number(attention: Array) -> Array:
 
 
 def mostly_own(shares: Array, w: Array) -> bool:
-    """Whether more than half of the weight has more than 0.9 of its attention at home.
+    """Tell whether more than half of the weight keeps 0.9 of its attention at home.
 
     ``shares`` of shape (n,) are those that tokens pay to their own place.
     """

@@ -1,4 +1,4 @@
-"""What is measured of a crowd of tokens while it moves."""
+"""Measurements of a crowd of tokens while it moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What classifiers have in common: checks, loss, accuracy, and a linear one.
+"""Common parts of classifiers: checks, loss, accuracy, and a linear one.
 
 A transformer is to be read beside the simplest classifiers of the same images. They
 have the same methods, so that :func:`lib.transformer.train` trains them all.

@@ -1,4 +1,4 @@
-"""What became of the tokens, layer by layer, of this book's models or of any other."""
+"""Measurements of tokens, layer by layer, in this book's models or in any other."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def inspect(
 
 
 def _measured(x: Array, edges: Array, radius: float) -> dict[str, Array]:
-    """What is measured of the tokens (batch, m, n) of one layer."""
+    """Measure the tokens (batch, m, n) of one layer."""
     m, n = x.shape[1:]
     largest = np.abs(x).max(axis=-1, keepdims=True)
     if not largest.all():
@@ -174,7 +174,7 @@ def _measured(x: Array, edges: Array, radius: float) -> dict[str, Array]:
 
 
 def _sharpness(weights: Array) -> dict[str, Array]:
-    """What is measured of weights (layers, batch, heads, m, m)."""
+    """Measure how sharp weights (layers, batch, heads, m, m) are."""
     m = weights.shape[-1]
     positive = weights > 0
     logs = np.log(weights, out=np.zeros_like(weights), where=positive)

@@ -31,7 +31,7 @@ NORMS = ("pre", "post", "none")
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a transformer computes on its way, with the batch as the second axis.
+    """Record of a forward pass, with the batch as the second axis.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ Branch = Callable[[Array], tuple[Array, Back]]
 
 @dataclass(frozen=True)
 class Plan:
-    r"""What a transformer is, apart from its parameters.
+    r"""Architecture of a transformer, apart from its parameters.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ def array_or_file(name: str, value: npt.ArrayLike | str | os.PathLike[str]) -> A
 
 
 class _Foreign(Exception):
-    """What is wrong with a file."""
+    """A file that cannot be read as its name says; the text is the reason."""
 
 
 def _npy(path: Path) -> npt.NDArray[Any]:

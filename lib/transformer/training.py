@@ -46,7 +46,7 @@ class TrainingInterrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Options:
-    """What a training goes on with, beside its state."""
+    """Settings with which a training goes on, beside its state."""
 
     seed: int
     images: int

@@ -48,3 +48,13 @@ def test_neither_files_nor_packages_import_in_a_circle():
                 packages.setdefault(room, set()).add(other)
     assert len([*TopologicalSorter(files).static_order()]) > 30
     assert "core" in [*TopologicalSorter(packages).static_order()][:3]
+
+
+def test_docstrings_name_what_there_is():
+    """A docstring is a noun phrase or an imperative, and no clause of a question."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+    for name, path in FILES.items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            text = ast.get_docstring(node) if isinstance(node, kinds) else None
+            asked = (text or "It").split()[0]
+            assert asked not in {"What", "Whether", "How", "Who"}, f"{name}: {text}"
