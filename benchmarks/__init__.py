@@ -1,4 +1,4 @@
-"""What the functions of ``lib`` cost, beside another way and the machine's limit.
+"""Costs of the functions of ``lib``, beside another way and the machine's limit.
 
 ``make bench`` measures every row and writes ``results.json``, which the book renders.
 One file per module of ``lib``; its list ``ROWS`` holds the declarations::

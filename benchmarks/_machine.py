@@ -18,7 +18,7 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class BenchmarkError(RuntimeError):
-    """What is wrong with a row or with the way it was started, in one sentence."""
+    """A fault of a row or of the way it was started, in one sentence."""
 
 
 def require_one_thread(environment: Mapping[str, str]) -> None:
@@ -93,7 +93,7 @@ def least_time(
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on, and nothing that tells this machine from its like."""
+    """Conditions of the numbers, and nothing that tells this machine from its like."""
     return {
         "processor": processor(),
         "cores": os.cpu_count(),

@@ -104,7 +104,7 @@ def by_jax(function: Callable[[Any], Any], argument: npt.ArrayLike) -> Call:
 
 
 def side_of(seconds: float, error: float, sampled: bool) -> Result:
-    """What was measured of a side, in numbers and in the words that tables show.
+    """Measurements of a side, in numbers and in the words that tables show.
 
     Errors are relative, or counted in standard errors where results are sampled.
     """

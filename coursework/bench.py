@@ -59,7 +59,7 @@ def failed_terms(name: str, count: int = TERMS) -> list[str]:
 
 
 def machine() -> dict[str, Any]:
-    """What the minutes depend on."""
+    """Conditions of the minutes."""
     system = f"{platform.system()} {platform.machine()}"
     return {"cores": os.cpu_count(), "system": system}
 

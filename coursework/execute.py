@@ -169,7 +169,7 @@ class Execution:
         session.notes.clear()
 
     def _outputs(self, reply: Any, name: str) -> list[Any]:
-        """What a student's cell printed and showed, but for what must stay secret."""
+        """Output of a student's cell, but for what must stay secret."""
         if "failed" in reply:
             self.notes.append(f"cell {name}: its output could not be kept")
             return [_error("Stopped", "this cell needed too much memory")]
@@ -193,7 +193,7 @@ class Execution:
         return made
 
     def leaks(self, text: str) -> str:
-        """What of the secrets stands in a text, '' for nothing."""
+        """First secret that stands in a text, '' for none."""
         if self._limits.get("seed") and self._limits["seed"] in text:
             return "the seed of the term"
         if any(line in text for line in self._secret):

@@ -46,7 +46,7 @@ def feedback(course: Path, name: str, rows: dict[str, dict[str, Any]]) -> list[s
 
 
 def leaked(text: str, graded: Any, source: Any, seed: str) -> str:
-    """What of the secrets of a course a page has, '' for nothing.
+    """First secret of a course that a page has, '' for none.
 
     A line of a hidden part may stand in what the student wrote: it is public.
     """

@@ -1,4 +1,4 @@
-"""What nbgrader keeps: points of a submission, marks of a class, tables of them."""
+"""Records of nbgrader: points of a submission, marks of a class, tables of them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ MEMORY = 8 << 30  # bytes of address space of what reads a submission
 
 
 def students(course: Path, name: str) -> list[str]:
-    """Who handed the set in, or at least made its folder."""
+    """Names of those who handed the set in, or at least made its folder."""
     return sorted(path.parent.name for path in (course / "submitted").glob(f"*/{name}"))
 
 

@@ -174,7 +174,7 @@ def assemble(
 
 
 def _restored(cell: NotebookNode) -> bool:
-    """Whether a cell that is missing is put back: an answer may be elsewhere."""
+    """Tell whether a cell that is missing is put back: an answer may be elsewhere."""
     mark = cell.metadata.get("nbgrader", {})
     return bool(mark.get("locked") or mark.get("grade"))
 

@@ -1,4 +1,4 @@
-"""What stands between a student's code and the machine, and how it is started.
+"""Walls between a student's code and the machine, and how it is started.
 
 ``bubblewrap``: a sandbox of Linux with its own processes and no network, which sees
 Python, ``lib`` without what is off limits, and a scratch folder in memory.
@@ -67,13 +67,13 @@ def why_not() -> str:
 
 
 def in_container() -> bool:
-    """Whether this is the root user of a container."""
+    """Tell whether this is the root user of a container."""
     marks = ("/.dockerenv", "/run/.containerenv")
     return os.geteuid() == 0 and any(Path(mark).exists() for mark in marks)
 
 
 def open_(path: str | Path) -> bool:
-    """Whether any user can go to a folder and read it."""
+    """Tell whether any user can go to a folder and read it."""
     whole = Path(path).resolve()
     inside = all(p.stat().st_mode & 0o001 for p in [whole, *whole.parents])
     return inside and bool(whole.stat().st_mode & 0o004)

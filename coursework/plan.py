@@ -1,4 +1,4 @@
-"""What each cell of a set is for the grader, read from the instructor's notebook."""
+"""Roles of the cells of a set for the grader, read from the instructor's notebook."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """Whether requests can be made."""
+        """Tell whether requests can be made."""
         return self._process.poll() is None
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ def points(notebook: NotebookNode) -> dict[str, int]:
 
 
 def numbers(source: str) -> dict[str, Any]:
-    """What a ``term`` cell assigns, with the values it has this term."""
+    """Assignments of a ``term`` cell, with the values it has this term."""
     names: dict[str, Any] = {}
     exec(source, names)
     found = {}

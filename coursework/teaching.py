@@ -32,7 +32,7 @@ class ProblemSets(Page):
 
 
 class Coursework(Page):
-    """What ``make bench-coursework`` found."""
+    """Findings of ``make bench-coursework``."""
 
     def run(self) -> list[nodes.Node]:
         result = self.read(BENCHMARK)
@@ -58,7 +58,7 @@ class Coursework(Page):
 
 
 class Tricks(Page):
-    """What submissions tried, what answers it, and what the report then says."""
+    """Tricks of submissions, what answers them, and what the report then says."""
 
     def run(self) -> list[nodes.Node]:
         tried = self.read(BENCHMARK)["class"]["tricks"]

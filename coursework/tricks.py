@@ -1,4 +1,4 @@
-"""What students' notebooks may do to a grader: by accident, out of curiosity, or worse.
+"""Tricks of students' notebooks on a grader: by accident, from curiosity, or worse.
 
 Each trick changes a notebook whose answers are right, or one whose first answer is
 wrong, and says which checks are lost all the same. The tests and the benchmark grade
@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 
 class Trick(NamedTuple):
-    """What is tried, what answers it, and the marks that are due.
+    """A trick, what answers it, and the marks that are due.
 
     ``loses`` is ``none``, ``its`` (what a wrong first answer loses) or ``first`` (all
     checks of the first answer). ``wrong`` says that the first answer is a wrong one;

@@ -117,6 +117,20 @@ def test_nothing_is_cut_or_small_on_a_narrow_page(site, phone, name):
     assert faults(page, SMALL) == []
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_nothing_is_cut_at_twice_the_size(site, browser, name):
+    """A window of 1280 pixels at 200 percent has 640, of two by two each."""
+    context = browser.new_context(
+        viewport={"width": 640, "height": 400},
+        device_scale_factor=2,
+        reduced_motion="reduce",
+    )
+    page = opened(context, site + name)
+    assert page.evaluate(FAULTS, 0) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 640
+    context.close()
+
+
 def test_faults_of_a_narrow_page_are_noticed(site, phone):
     """Each fault planted in a page without one, as it was before it was mended."""
     page = opened(phone, f"{site}chapters/reference/bibliography.html")

@@ -70,7 +70,7 @@ TESTED_BY = {
 
 @dataclass
 class Plan:
-    """What is to be checked."""
+    """Plan of what is to be checked."""
 
     pages: set[Path] = field(default_factory=set)  # their texts
     notebooks: set[Path] = field(default_factory=set)  # texts whose code is run
@@ -150,7 +150,7 @@ def before(root: Path, base: str, file: str) -> str | None:
 
 
 def of_changes(base: str, files: list[str], root: Path = ROOT) -> Plan:
-    """What the changes of some files reach."""
+    """Reach of the changes of some files."""
     plan = Plan(python={f for f in files if f.endswith(".py") and (root / f).exists()})
     for text in [*texts(root), *texts(root, SETS)]:
         add_text(plan, text, base, files, root)
@@ -327,7 +327,7 @@ def check(plan: Plan, how: str, root: Path = ROOT) -> bool:
 
 
 def only_prose(text: Path, root: Path) -> bool:
-    """Whether the outputs that are stored belong to the code of a text."""
+    """Tell whether the outputs that are stored belong to the code of a text."""
     return {*stale(text, root)} <= {text.relative_to(root).as_posix(), SETUP}
 
 

@@ -1,4 +1,4 @@
-"""What a notebook was made from, by meaning: whether it is still what it says.
+"""Digests of what a notebook was made from, by meaning: is it still what it says?
 
 Digests of its code cells, of the syntax of the modules that these use (docstrings and
 comments are none of it), of the files that the modules read, and of the versions of the
@@ -161,7 +161,7 @@ def _defining(parts: tuple[str, ...], root: Path) -> set[Path]:
 
 @cache
 def _passed_on(init: bytes) -> dict[str, str] | None:
-    """What a package imports under which names, or None if it does anything else."""
+    """Names that a package imports, or None if it does anything else."""
     passed = {}
     for node in ast.parse(init).body:
         if isinstance(node, ast.ImportFrom):

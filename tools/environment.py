@@ -60,7 +60,7 @@ def run(step, command):
 
 
 def is_fresh(stamp, wanted):
-    """Whether an environment was made, to its end, from what is wanted."""
+    """Tell whether an environment was made, to its end, from what is wanted."""
     if not os.path.exists(stamp):
         return False
     with open(stamp) as file:

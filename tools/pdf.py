@@ -46,7 +46,7 @@ WIDTH, HEIGHT, SIDE, TOP, BOTTOM = 210, 297, 26, 20, 24
 
 @dataclass(frozen=True)
 class Edition:
-    """What is printed, and where it is kept."""
+    """An edition to print, and where it is kept."""
 
     name: str
     title: str
@@ -77,7 +77,7 @@ EDITIONS = (READER, FULL)
 
 
 def contents_file(root: Path = ROOT) -> dict[str, Any]:
-    """What ``_toc.yml`` says."""
+    """Content of ``_toc.yml``."""
     found: dict[str, Any] = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     return found
 

@@ -1,4 +1,4 @@
-"""How the pages read: pictures, code, ways without a picture, what is cut on a phone.
+"""Measures of how pages read: pictures, code, ways without one, cuts on a phone.
 
     python -m tools.reading            every page; printed, and recorded with a date
     python -m tools.reading 3          one page, with what keeps it from its targets
@@ -147,7 +147,7 @@ def reading(
 def at_width(
     browser: Any, site: str, address: str, size: dict[str, int], ready: str
 ) -> Any:
-    """What the script finds on a page at its opening, in a window of a size."""
+    """Findings of the script on a page at its opening, in a window of a size."""
     context = browser.new_context(
         viewport=size,
         is_mobile=size is PHONE,
@@ -193,7 +193,7 @@ def first_hit(browser: Any, site: str, query: str) -> str:
 
 
 def measures(address: str) -> tuple[Measure, ...]:
-    """What a page is held to."""
+    """Measures that a page is held to."""
     stories = OF_STORIES if "/reference/" not in address else ()
     return stories + (OF_CHAPTERS if CHAPTER.fullmatch(address) else ()) + OF_PAGES
 
@@ -209,7 +209,7 @@ def missed(address: str, values: Values) -> list[str]:
 
 
 def details(values: Values, key: str) -> str:
-    """What is at fault, where the page says it."""
+    """Places at fault, where the page says them."""
     if key == "label":
         return f" ({values['smallest']!r})"
     named = values[key]

@@ -180,7 +180,7 @@ def made_from(path: Path, root: Path) -> str:
 
 
 def _deaf() -> None:
-    """What interrupts the command is answered by the process that started this one."""
+    """Leave an interruption to the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,1 +1,1 @@
-"""What the process of a student's code is made of; it sees these files and ``lib``."""
+"""Files of the process of a student's code; it sees these and ``lib``."""

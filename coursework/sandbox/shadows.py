@@ -79,14 +79,14 @@ class Finder(MetaPathFinder, Loader):
 
 
 def is_off(module: str, off_limits: Sequence[str]) -> bool:
-    """Whether a module is one of those, or below one; the checks always stay."""
+    """Tell whether a module is one of those, or below one; the checks always stay."""
     if module in ("lib", "lib.coursework"):
         return False
     return any(f"{module}.".startswith(f"{name}.") for name in off_limits)
 
 
 def removable(name: str) -> bool:
-    """Whether a module can be taken away altogether: nothing else is in need of it."""
+    """Tell whether a module can be taken away altogether: nothing else needs it."""
     return name.split(".")[0] == "lib" or "." not in name
 
 

@@ -34,7 +34,7 @@ KNOWN = {
 
 
 class NotAValue(ValueError):
-    """What cannot cross, or bytes that are no message."""
+    """A value that cannot cross, or bytes that are no message."""
 
 
 class Opaque:
@@ -204,7 +204,7 @@ def decode(frame: bytes, remote: Callable[[int, str], Any]) -> Any:
 
 
 def missing(frame: bytes | bytearray) -> int:
-    """How many bytes of a frame are still to come."""
+    """Number of bytes of a frame that are still to come."""
     if len(frame) < HEAD.size:
         return HEAD.size - len(frame)
     header, buffers = HEAD.unpack_from(frame)

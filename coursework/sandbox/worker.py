@@ -34,7 +34,7 @@ KILLS = ("os.kill", "os.killpg", "signal.pthread_kill")
 
 
 class LimitReached(RuntimeError):
-    """What is not allowed while grading, in one sentence."""
+    """A refusal of what is not allowed while grading, in one sentence."""
 
 
 class Channel:
@@ -258,7 +258,7 @@ def _plain(output: Any) -> Any:
 
 
 def limit(memory: int, files: int) -> None:
-    """What the operating system enforces, with the limits that no process may raise."""
+    """Limits that the operating system enforces and no process may raise."""
     for name, value in (("AS", memory), ("FSIZE", files), ("CORE", 0)):
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]

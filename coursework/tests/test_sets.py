@@ -1,4 +1,4 @@
-"""What the sets ask and check, tried by running their cells in one process.
+"""Questions and checks of the sets, tried by running their cells in one process.
 
 The grader is not needed for this: a term is marked, answers are put in, checks run.
 """

@@ -1,4 +1,4 @@
-"""What notebooks do to a grader: each trick has its marks, and is noticed."""
+"""Tricks of notebooks on a grader: each has its marks, and is noticed."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from tools.command import ROOT, PipelineError
 
 @pytest.fixture(scope="module")
 def trials():
-    """What became of each trick."""
+    """Outcome of each trick."""
     return trial.judge_all({kind: trial.spoiled(kind) for kind in TRICKS})
 
 

@@ -57,7 +57,7 @@ CELLS = [
 
 
 class Trial(NamedTuple):
-    """What became of a notebook."""
+    """Outcome of a notebook."""
 
     lost: dict[str, str]
     notes: list[str]
@@ -73,7 +73,7 @@ def source():
 
 
 def given():
-    """What students get of it."""
+    """Copy that students get of it."""
     whole = copy.deepcopy(source())
     for cell in whole.cells:
         if cell.cell_type == "code":

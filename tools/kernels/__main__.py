@@ -1,4 +1,4 @@
-"""What the kernels are: --list, --example NAME, --parity, --build FOLDER."""
+"""Commands of the kernels: --list, --example NAME, --parity, --build FOLDER."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def build(folder: Path) -> None:
 
 
 def listed(kernel: Kernel) -> dict[str, Any]:
-    """What a kernel takes and gives."""
+    """Inputs and outputs of a kernel."""
     program = recorded(kernel, *RECORDINGS[0])
     outputs = {name: node.shape for name, node in program.outputs.items()}
     return {

@@ -56,7 +56,7 @@ def summed(node: Node) -> tuple[Size, ...]:
 
 
 def reduces(node: Node) -> bool:
-    """Whether a loop is needed for an entry."""
+    """Tell whether a loop is needed for an entry."""
     return any(map(is_long, summed(node)))
 
 
@@ -251,20 +251,20 @@ class Emitter:
         return body
 
     def in_step(self, node: Node, other: Node, depth: int) -> bool:
-        """Whether a turn of the loop needs of the other what the same turn makes."""
+        """Tell whether a turn of the loop needs of the other what this turn makes."""
         axes = outer(other)
         return len(axes) > depth and all(
             at[axes[depth]] == VARIABLES[depth] for at in self.reads[node][other]
         )
 
     def common(self, node: Node, path: tuple[Loop, ...]) -> int:
-        """How many of the loops over the entries of a node are open on a path."""
+        """Number of the loops over the entries of a node that are open on a path."""
         own = self.path[node][: len(outer(node))]
         same = [one is other for one, other in zip(own, path, strict=False)]
         return [*same, False].index(False)
 
     def shared_loops(self, node: Node) -> int:
-        """How many loops a node shares with all that use it; the others need memory."""
+        """Number of loops that a node shares with all its users; others need memory."""
         paths = [self.path[n] for n, reads in self.reads.items() if node in reads]
         paths += [()] * (node in self.named or node in self.asked)
         return min(self.common(node, path) for path in paths)
@@ -353,7 +353,7 @@ class Emitter:
         return f"{self.memory(node)}[{flat(shape, at)}]"
 
     def conditions(self) -> Iterator[str]:
-        """What must hold for the kernel to be what was recorded."""
+        """Conditions under which the kernel is what was recorded."""
         for name, shape in self.program.inputs.items():
             if shape:
                 yield f"{name}.length == {extent(shape)}"

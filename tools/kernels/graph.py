@@ -26,7 +26,7 @@ INNER = {f"{__package__}.{name}" for name in ("graph", "rules", "recorder")}
 
 
 class Refused(Exception):
-    """What cannot be recorded: the function, the line, the operation."""
+    """A refusal to record: the function, the line, the operation."""
 
 
 class Along(NamedTuple):
@@ -115,7 +115,7 @@ class Graph:
             raise refuse(what)
 
     def exempts(self) -> bool:
-        """Whether the function that runs, or one around it, is exempt."""
+        """Tell whether the function that runs, or one around it, is exempt."""
         name = place()[0].split(".<locals>")[0]
         self.used |= {name} & self.exempt.keys()
         return name in self.exempt

@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 def in_node(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What node answers."""
+    """Answers of node."""
     node = shutil.which("node")
     if node is None:
         raise PipelineError("node is not installed")
@@ -63,7 +63,7 @@ def in_node(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def in_page(
     visit: Callable[[str], Any], run: Callable[[str, list[Any]], Any]
 ) -> Engine:
-    """What a browser answers: ``visit`` an address, ``run`` a function with values."""
+    """Answers of a browser: ``visit`` an address, ``run`` a function with values."""
 
     def engine(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         with served(folder) as address:
@@ -74,13 +74,13 @@ def in_page(
 
 
 def in_browser(browser: Any) -> Engine:
-    """What a browser of playwright answers."""
+    """Answers of a browser of playwright."""
     page = browser.new_page()
     return in_page(page.goto, page.evaluate)
 
 
 def in_other(engine: Any) -> Engine:
-    """What Firefox or WebKit answers, driven as in tests/browsers."""
+    """Answers of Firefox or WebKit, driven as in tests/browsers."""
 
     def run(function: str, values: list[Any]) -> Any:
         return engine.run(f"return await ({function})(values)", *values)
@@ -106,7 +106,7 @@ def rows(
 
 
 def job(kernel: Kernel, sizes: Mapping[str, int], values: Any) -> dict[str, Any]:
-    """What an engine is asked; JSON has texts for what is not finite."""
+    """Question to an engine; JSON has texts for what is not finite."""
     texts = {np.inf: "Infinity", -np.inf: "-Infinity"}
 
     def spoken(value: Any) -> Any:

@@ -14,7 +14,7 @@ from tools.kernels.graph import Graph, Node, Refused, Shape
 
 @dataclass(frozen=True)
 class Program:
-    """What was recorded: outputs by name, and what the branches saw."""
+    """A recording: outputs by name, and what the branches saw."""
 
     inputs: Mapping[str, Shape]
     outputs: Mapping[str, Node]

@@ -1,4 +1,4 @@
-"""What numpy's functions are in the graph; a function without a rule is refused."""
+"""Rules for numpy's functions in the graph; one without a rule is refused."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How many wrong versions of ``lib`` its tests notice: seeded samples of mutants."""
+"""Wrong versions of ``lib`` that its tests notice: seeded samples of mutants."""

@@ -182,7 +182,7 @@ def traced(bench: Bench) -> Traced:
 
 
 def judge(mutant: Mutant, tests: list[Candidate], bench: Bench, number: int) -> Outcome:
-    """Whether one of some tests notices a mutant: the first that does ends the run."""
+    """Tell whether a test notices a mutant: the first that does ends the run."""
     if not tests:
         return {"how": None, "test": None, "seconds": 0.0}
     with bench.copy() as copy:
@@ -212,7 +212,7 @@ def judge(mutant: Mutant, tests: list[Candidate], bench: Bench, number: int) -> 
 
 
 def _how(status: int, test: str | None) -> str | None:
-    """How the last test that began noticed a mutant, from the status of pytest."""
+    """Way in which the last test that began noticed a mutant, from pytest's status."""
     if status < 0:
         return HANGS if -status in (signal.SIGXCPU, signal.SIGKILL) else CRASHES
     if status == 1 and test:
@@ -237,7 +237,7 @@ class Journal:
         self.most = most
 
     def depends_on(self, outcome: Outcome) -> list[Any]:
-        """What an outcome holds for."""
+        """Digest of all that an outcome holds for."""
         if test := outcome["test"]:
             file = self.files.get(test.partition("::")[0])
             return [self.library, file and made_of(file, test)]

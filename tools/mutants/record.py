@@ -50,7 +50,7 @@ def row(mutant: Mutant, outcome: Outcome, reason: str | None, root: Path) -> Out
 
 
 def summary(rows: list[Outcome]) -> dict[str, int]:
-    """How many were noticed, by whose tests, and what became of the others."""
+    """Numbers of those noticed, by whose tests, and of what became of the others."""
     by = Counter(each["by"] for each in rows if each["how"])
     alive = [each for each in rows if not each["how"]]
     equivalent = sum(each["reason"] is not None for each in alive)

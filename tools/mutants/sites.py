@@ -286,7 +286,7 @@ def _binary(node: ast.BinOp, text: _Text) -> Iterator[tuple[int, int, str, str]]
 
 
 def _wordy(node: ast.AST) -> bool:
-    """Whether it is a text."""
+    """Tell whether it is a text."""
     text = isinstance(node, ast.Constant) and isinstance(node.value, str)
     return text or isinstance(node, ast.JoinedStr)
 

@@ -34,7 +34,7 @@ class Candidate:
         return 10 + 5 * self.seconds
 
     def runs(self, file: str, first: int, last: int) -> bool:
-        """Whether it executes one of the lines from the first to the last."""
+        """Tell whether it executes one of the lines from the first to the last."""
         return any(first <= line <= last for line in self.lines.get(file, ()))
 
 
@@ -123,7 +123,7 @@ def _test(name: str, found: dict[str, Any]) -> Candidate:
 
 
 def whose(test_file: str, file: str) -> str:
-    """Whether a file of tests is that of a file of ``lib``, of its package, another."""
+    """Tell whose a test file is: of a file of ``lib``, of its package, or another's."""
     parts = Path(file).with_suffix("").parts[1:]
     stem = Path(test_file).stem
     if stem == "test_" + "_".join(parts):

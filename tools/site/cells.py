@@ -89,7 +89,7 @@ def folded(words: str) -> Tag:
 
 
 def said(source: str, output: Tag | None) -> str:
-    """What a folded cell is, in the words of its line."""
+    """Words of the line of a folded cell."""
     if output and output.select_one(".book-figure"):
         return "code of the figure"
     if output and output.select_one(".verdict"):

@@ -1,4 +1,4 @@
-"""How a verdict is shown on a page: a chip of a few words, and what it unfolds to.
+"""Verdicts on a page: a chip of a few words, and what it unfolds to.
 
 The chip has a mark, a few words and the number. Below it stand the claim, what was
 predicted and measured, how far the two are apart and how far they may be. Numbers are
@@ -127,7 +127,7 @@ def _power(value: float) -> float:
 
 
 def _last_place(text: str) -> float:
-    """What one in the last digit of a printed number stands for."""
+    """Value of one in the last digit of a printed number."""
     head, _, power = text.replace("−", "-").lower().partition("e")
     return float(10.0 ** (int(power or 0) - len(head.partition(".")[2])))
 
@@ -166,7 +166,7 @@ def mathematics(text: str) -> str:
 
 
 def item(row: Row, statement: str | None) -> str:
-    """What a chip unfolds to for one verdict; ``statement`` is an address."""
+    """Details that a chip unfolds to for one verdict; ``statement`` is an address."""
     holds, numbers = row.word == "HOLDS", numbers_of(row)
     claim = mathematics(row.claim)
     if statement:
@@ -232,7 +232,7 @@ def variants(count: int) -> str:
 
 
 def statement_line(rows: Iterable[Row], addresses: Iterable[str]) -> str:
-    """What stands under a statement: the number of its checks, with their list."""
+    """Line under a statement: the number of its checks, with their list."""
     rows = list(rows)
     holding = sum(row.word == "HOLDS" for row in rows)
     rejected = len(rows) - holding

@@ -21,7 +21,7 @@ READS_VERDICTS = "reads-verdicts"  # in the metadata of a page that lists them a
 
 
 def forget_nothing(app: Any) -> None:
-    """What the last build left in its environment, before this one writes there."""
+    """Remains of the last build in its environment, before this one writes there."""
     for name in ("limit_contents", "limit_shared", "limit_tables"):
         if not hasattr(app.env, name):
             setattr(app.env, name, {})
@@ -50,7 +50,7 @@ def _differs(name: str, before: dict[str, str], env: Any) -> bool:
 
 
 def tables(env: Any) -> dict[str, str]:
-    """What directives read of all notebooks at once."""
+    """Data that directives read of all notebooks at once."""
     return {
         "verdicts": repr((env.limit_rows, statement_kinds())),
         "used in": repr(env.limit_used_in),

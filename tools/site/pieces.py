@@ -84,7 +84,7 @@ def piece(element: Tag) -> str:
 
 
 def symbols(tree: BeautifulSoup) -> list[dict[str, Any]]:
-    """What the page of notation says of each letter, and in which chapters."""
+    """Meanings of each letter on the page of notation, and its chapters."""
     found = []
     for table in tree.select("article table"):
         heads = [head.get_text(strip=True) for head in table.select("th")]

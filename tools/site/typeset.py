@@ -43,7 +43,7 @@ LEFT = re.compile(rf'<\w+ class="{KIND}"(?!(?: id="[^"]*")? data-tex=)')
 
 
 class Formula(NamedTuple):
-    """What MathJax is given: TeX without its delimiters, in a line or displayed."""
+    """Input of MathJax: TeX without its delimiters, in a line or displayed."""
 
     tex: str
     display: bool
@@ -96,7 +96,7 @@ class Typesetter:
         return {f: kept[key] for key, f in wanted.items() if key in kept}, refused
 
     def _kept(self, maker: str) -> dict[str, str]:
-        """What is in store, if the same scripts with the same settings made it."""
+        """Content of the store, if the same scripts with the same settings made it."""
         if not self.store.exists():
             return {}
         content = json.loads(self.store.read_text("utf-8"))
