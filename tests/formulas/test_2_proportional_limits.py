@@ -104,14 +104,19 @@ def normal_mean(polynomial, variance):
     )
 
 
-def moments_of_a_layer(A, X, skip, branch):
-    """Mean and covariance of V' = X'X'ᵀ/n, X' = λX + γ A X W/√n, expanded."""
+def after_a_layer(A, X, skip, branch):
+    """V' = X'X'ᵀ/n, X' = λX + γ A X W/√n, as polynomials in W/√n."""
     m, n = X.shape
-    ring, *W = sp.ring(f"w:{n * n}", sp.QQ)  # W/√n, of this variance:
-    each = sp.QQ(1, n)
+    ring, *W = sp.ring(f"w:{n * n}", sp.QQ)
     A, X = (objects(map(ring, M.ravel()), *M.shape) for M in (A, X))
     after = skip * X + branch * (A @ X @ objects(W, n, n))
-    V = after @ after.T * each
+    return after @ after.T * sp.QQ(1, n)
+
+
+def moments_of_a_layer(A, X, skip, branch):
+    """Mean and covariance of V', expanded."""
+    m, n = X.shape
+    V, each = after_a_layer(A, X, skip, branch), sp.QQ(1, n)
     mean = objects((normal_mean(x, each) for x in V.ravel()), m, m)
     products = np.multiply.outer(V, V).ravel()
     both = objects((normal_mean(x, each) for x in products), m, m, m, m)
@@ -152,11 +157,14 @@ def test_moments_of_a_linear_layer(rng, m, n):
 
 def test_the_moments_that_the_tests_below_use(rng):
     X, V, skip, branch = rational_layer(rng, 2, 2)
-    A = rationals(rng, 2, 2)
-    K = A @ V @ A.T
+    A, T = rationals(rng, 2, 2), rationals(rng, 2, 2)
+    K, T = A @ V @ A.T, T + T.T
     mean, covariance = moments_of_a_layer(A, X, skip, branch)
     assert np.all(mean - V == mean_move(V, K, branch**2))
     assert np.all(2 * covariance == noise_given(V, K, branch**2))
+    move = np.trace(T @ after_a_layer(A, X, skip, branch)) - np.trace(T @ V)
+    fourth = normal_mean(move**4, sp.QQ(1, 2))
+    assert fourth == fourth_moment(T, V, K, branch**2, 2)
 
 
 @formula(
@@ -291,8 +299,12 @@ def test_the_size_of_one_step(rng, key_width):
             branches = list(zip(Ks, odds, strict=True))
             square = norm(mean) ** 2 + np.einsum("ijij", noise)
             fourth = mean_of_fourth_power(V, gamma2, n, branches)
-            sizes.append([mp.sqrt(square), norm(mean), fourth])
-    for size, wider, power in zip(*sizes, (mp.mpf(1) / 2, 1, 2), strict=True):
+            # Both converge to the coefficients of the equation at the rate 1/n.
+            rest = norm(n * mean - drift_of(V, gamma2, tau0))
+            more = norm(n * noise - noise_of(V, gamma2, tau0))
+            sizes.append([mp.sqrt(square), norm(mean), fourth, rest, more])
+    powers = (mp.mpf(1) / 2, 1, 2, 1, 1)
+    for size, wider, power in zip(*sizes, powers, strict=True):
         assert abs(wider / size * mp.mpf(100) ** power - 1) < 1e-28
     # The first order is attained, and the moments are those of the limit.
     first = mp.sqrt(WIDTH) * sizes[0][0]
@@ -367,8 +379,9 @@ def distance(gamma2, tau0):
     return (
         lambda y: gamma2 / (16 * tau0**2) * y**3,
         lambda y: 2 * q * y**2 + h * y**4,
-        lambda y: (1 + gamma2 * y**2 / (8 * tau0**2 * (2 - gamma2)))
-        ** (-1 / (4 * gamma2)),
+        lambda y: (
+            (1 + gamma2 * y**2 / (8 * tau0**2 * (2 - gamma2))) ** (-1 / (4 * gamma2))
+        ),
     )
 
 
@@ -407,5 +420,222 @@ def test_the_probability_of_explosion(rng, gamma2):
     drifts = drift(D) * mp.diff(u, D) + variance(D) * mp.diff(u, D, 2) / 2
     assert abs(drifts) < 1e-28
     assert abs(r - u(D)) < 1e-28
+
+    # Infinity is reached in finite time: what Feller's test integrates falls as y^-3.
+    def density(y):
+        x = c**2 / (c**2 + y**2)
+        return mp.betainc(1 / (4 * gamma2) - 0.5, 0.5, 0, x) / (p(y) * variance(y))
+
+    y = mp.mpf(10) ** 40
+    assert abs(density(10 * y) / density(y) * 1000 - 1) < 1e-28
     if gamma2 == 0.25:
         assert abs(r - 2 / mp.pi * mp.atan(D / (mp.sqrt(56) * tau0))) < 1e-28
+
+
+@formula(
+    "thm-antipode",
+    r"""\begin{aligned}
+p(\rho) &= (1 - \rho)^{-\frac12} (1 + \rho)^{-\frac12 - \alpha}
+\big( 1 + \tfrac hq (1 - \rho)^2 \big)^{\frac\alpha2} \\
+&\quad \cdot \exp\Big( {-\tfrac\alpha2} \sqrt{\tfrac qh}
+\arctan\big( \sqrt{\tfrac hq}\, (1 - \rho) \big) \Big) .
+\end{aligned}""",
+)
+def test_the_scale_function_of_the_cosine(rng):
+    gamma2, tau0 = settings(rng)
+    q, h = gamma2 * (2 - gamma2), gamma2**2 / (4 * tau0**2)
+    alpha = 4 * h / (4 * h + q)
+
+    def p(x, alpha=alpha, h=h):
+        power = (1 - x) ** mp.mpf(-0.5) * (1 + x) ** (-mp.mpf(0.5) - alpha)
+        power *= (1 + h / q * (1 - x) ** 2) ** (alpha / 2)
+        angle = mp.atan(mp.sqrt(h / q) * (1 - x))
+        return power * mp.exp(-alpha / 2 * mp.sqrt(q / h) * angle)
+
+    # The equation of ρ = tanh z, where dρ/dz = 1 − ρ², d²ρ/dz² = −2ρ(1 − ρ²).
+    def variance(x):
+        return (1 - x**2) ** 2 * (q + h * (1 - x) ** 2)
+
+    def drift(x):
+        of_z = (q * x + h * (1 - x) ** 2 * (2 + x)) / 2
+        return (1 - x**2) * of_z - x * (1 - x**2) * (q + h * (1 - x) ** 2)
+
+    x, y = (mp.mpf(each) for each in rng.uniform(-0.95, 0.95, 2))
+    assert abs(p(y) / p(x) / scale_density(drift, variance, x, y) - 1) < 1e-28
+    assert (alpha < mp.mpf(1) / 2) == (gamma2**2 / tau0**2 < q)
+    # Of linear layers the integral is the angle.
+    small = mp.mpf(10) ** -30
+    linear = p(x, 4 * small / (4 * small + q), small)
+    assert abs(linear + mp.diff(mp.acos, x)) < 1e-25
+
+
+# --- The whole block --------------------------------------------------------------
+
+
+def relu_moment(angle, slopes, a, b):
+    """E φ(g₁)ᵃ φ(g₂)ᵇ of two normals at this angle, in polar coordinates."""
+    up, down = slopes
+
+    def phi(x):
+        return (up if x > 0 else down) * x
+
+    kinks = sorted([-mp.pi / 2, angle - mp.pi / 2, mp.pi / 2, angle + mp.pi / 2])
+    integral = mp.quad(
+        lambda t: phi(mp.cos(t)) ** a * phi(mp.cos(t - angle)) ** b,
+        [*kinks, kinks[0] + 2 * mp.pi],
+    )
+    radial = {2: 2, 4: 8}[a + b]
+    return radial * integral / (2 * mp.pi)
+
+
+@formula(
+    "prop-relu",
+    r"""\begin{aligned}
+\mathbb E\, V'_{ij} - V_{ij} &= \frac{(s_+ - s_-)^2}{\pi (s_+^2 + s_-^2)} \\
+&\cdot \Big( \sqrt{1 - \rho_{ij}^2} - \rho_{ij} \arccos \rho_{ij} \Big)
+\sqrt{V_{ii} V_{jj}} .
+\end{aligned}""",
+)
+@pytest.mark.parametrize("angle", [0, "drawn", "drawn", mp.pi])
+def test_the_mean_of_a_shaped_relu(rng, angle):
+    angle = mp.mpf(rng.uniform(0, 3.1) if angle == "drawn" else angle)
+    n, (c, d) = int(rng.integers(1, 50)), reals(rng, 2)
+    up, down = 1 + c / mp.sqrt(n), 1 + d / mp.sqrt(n)
+    size = mp.sqrt(mp.mpf(rng.uniform(0.1, 3)) * mp.mpf(rng.uniform(0.1, 3)))
+    rho, keeps_lengths = mp.cos(angle), 2 / (up**2 + down**2)
+    mean = keeps_lengths * relu_moment(angle, (up, down), 1, 1) * size
+    shape = (mp.sqrt(1 - rho**2) - rho * mp.acos(rho)) * size
+    printed = (up - down) ** 2 / (mp.pi * (up**2 + down**2)) * shape
+    assert abs(mean - rho * size - printed) < 1e-28
+
+
+def attention_of_a_block(C, gamma2, tau0, heads, n):
+    """Drift and noise of attention with heads and an output matrix, up to O(1/n)."""
+    V, found = C @ C.T, list(two_tokens(C, n, 3, tau0))
+    means, odds, columns = [], [], 0
+    for several in product(found, repeat=heads):
+        Ks = [A @ V @ A.T for A, _ in several]
+        means.append(sum(Ks) / heads)
+        odds.append(prod(w for _, w in several))
+        # The columns of a head are normals with Gram matrix K, and n/H in number.
+        columns = columns + odds[-1] * sum(linear_noise(K) for K in Ks) / heads
+    drift, noise = moments_over(means, odds, V, gamma2, n)
+    return drift, noise + gamma2**2 * columns
+
+
+def perceptron_of_a_block(V, gamma2, slopes, n):
+    """Drift and noise of the perceptron, up to O(1/n)."""
+    lengths = [mp.sqrt(x) for x in np.diag(V)]
+    angle = mp.acos(V[0, 1] / prod(lengths))
+    slopes = [1 + c / mp.sqrt(mp.mpf(n)) for c in slopes]
+    keeps_lengths = 2 / sum(x**2 for x in slopes)
+
+    def moment(*indices):  # of what the activation returns
+        b = sum(indices)
+        size = prod(lengths[i] for i in indices) * keeps_lengths ** (len(indices) // 2)
+        return size * found[len(indices) - b, b]
+
+    powers = [(a, d - a) for d in (2, 4) for a in range(d + 1)]
+    found = {each: relu_moment(angle, slopes, *each) for each in powers}
+    pairs = list(product(range(2), repeat=2))
+    K = objects((moment(*each) for each in pairs), 2, 2)
+    fourth = objects((moment(*x, *y) for x, y in product(pairs, repeat=2)), 2, 2, 2, 2)
+    columns = fourth - np.multiply.outer(K, K)
+    return n * mean_move(V, K, gamma2), noise_given(V, K, gamma2) + gamma2**2 * columns
+
+
+@formula(
+    "thm-block",
+    r"""\begin{aligned}
+b_{\mathrm{block}} &= b(V) + \gamma^2 \Big( \nu(\rho_{ij}) \sqrt{V_{ii} V_{jj}}
+\Big)_{ij}, \\
+\Sigma_{\mathrm{block}} &= 4\gamma^2\, \Sigma^{\mathrm{lin}}
++ \frac{\gamma^4}{H \tau_0^2}\, \mathcal A .
+\end{aligned}""",
+)
+@pytest.mark.parametrize("heads", [1, 2])
+def test_drift_and_noise_of_a_block(rng, heads):
+    (gamma2, tau0), (C, V), n = settings(rng), root_and_gram(rng, 2), 10**60
+    c, d = slopes = reals(rng, 2)
+    with mp.workdps(100):
+        # The second layer starts where the first one ends, O(n^-½) from V.
+        V = C @ C.T
+        first = attention_of_a_block(C, gamma2, tau0, heads, n)
+        second = perceptron_of_a_block(V, gamma2, slopes, n)
+    rho = V[0, 1] / mp.sqrt(V[0, 0] * V[1, 1])
+    nu = (c - d) ** 2 / (2 * mp.pi) * (mp.sqrt(1 - rho**2) - rho * mp.acos(rho))
+    off_diagonal = nu * mp.sqrt(V[0, 0] * V[1, 1])  # and ν(1) = 0
+    drift = drift_of(V, gamma2, tau0)
+    drift = drift + gamma2 * off_diagonal * objects([0, 1, 1, 0], 2, 2)
+    assert norm(first[0] + second[0] - drift) < 1e-25
+    noise = 4 * gamma2 * linear_noise(V)
+    noise = noise + gamma2**2 / (heads * tau0**2) * attention_noise(V)
+    assert norm(first[1] + second[1] - noise) < 1e-25
+
+
+# --- Gradients --------------------------------------------------------------------
+
+
+def operator_norm(M):
+    return max(mp.svd_r(mp.matrix(M.tolist()), compute_uv=False))
+
+
+def top(M):
+    """The unit vector a for which |aᵀM| is largest."""
+    values, vectors = mp.eigsy(mp.matrix((M @ M.T).tolist()))
+    best = max(range(len(values)), key=lambda i: values[i])
+    return objects(vectors[:, best], len(values), 1)
+
+
+def gradient(loss, W):
+    """Entry by entry, by central differences: the error is of the order of h²."""
+    h, found = mp.mpf(10) ** -20, W.copy()
+    for each in np.ndindex(*W.shape):
+        step = np.zeros(W.shape, dtype=int).astype(object)
+        step[each] = h
+        found[each] = (loss(W + step) - loss(W - step)) / (2 * h)
+    return found
+
+
+def shares_of_the_bounds(X, G, WV, WQ, WK, gamma, tau, identity):
+    """The gradients of queries and keys over their bounds."""
+    (m, n), skip = X.shape, mp.sqrt(1 - gamma**2)
+
+    def loss(WQ, WK):
+        A = softmax(X @ WQ @ (X @ WK).T / (n * tau))
+        if identity:
+            A = A + np.eye(m, dtype=int).astype(object) - mp.mpf(1) / m
+        return (G * (skip * X + gamma / mp.sqrt(n) * (A @ X @ WV))).sum()
+
+    JX = X - X.sum(axis=0) / m
+    common = gamma / (2 * mp.mpf(n) ** mp.mpf(1.5) * tau) * norm(G)
+    common *= operator_norm(JX @ WV)
+    queries = common * operator_norm(X) * operator_norm(JX @ WK)
+    keys = common * operator_norm(JX) * operator_norm(X @ WQ)
+    query = norm(gradient(lambda W: loss(W, WK), WQ))
+    return query / queries, norm(gradient(lambda W: loss(WQ, W), WK)) / keys
+
+
+@formula(
+    "prop-gradients",
+    r"""\lVert \partial W^Q \rVert_F \le \frac{\gamma}{2 n^{3/2} \tau}\,
+\lVert X \rVert\, \lVert G \rVert_F\, \lVert JX\, W^V \rVert\,
+\lVert JX\, W^K \rVert ,""",
+)
+@pytest.mark.parametrize("identity", [False, True])
+def test_the_gradients_of_queries_and_keys(rng, identity):
+    mp.dps, gamma = 140, mp.sqrt(settings(rng)[0])  # for differences of 1e-50
+    for m, n, n_k in [(2, 1, 1), (2, 3, 2), (3, 2, 2), (4, 3, 1)]:
+        tau = mp.sqrt(n_k) * (settings(rng)[1] * mp.sqrt(n) if identity else 1)
+        X, G, WV = reals(rng, m, n), reals(rng, m, n), reals(rng, n, n)
+        WQ, WK = reals(rng, n, n_k), reals(rng, n, n_k)
+        shares = shares_of_the_bounds(X, G, WV, WQ, WK, gamma, tau, identity)
+        assert max(shares) <= 1
+        if m > 2:
+            continue
+        # Two tokens with equal weights attain them, if G has the worst direction.
+        e, WQ = objects([1, -1], 1, 2), WQ * mp.mpf(10) ** -30
+        for k, a in enumerate([top(X), top(X @ WQ)]):
+            G = a @ (e @ X @ WV)
+            shares = shares_of_the_bounds(X, G, WV, WQ, WK, gamma, tau, identity)
+            assert abs(shares[k] - 1) < 1e-25
