@@ -398,8 +398,8 @@ def test_the_scale_function_of_the_distance(rng):
 
 @formula(
     "thm-explosion",
-    r"""\mathbb P(T_* < \infty) = \frac{\int_0^{\Delta_0} p(y)\, \mathrm dy}
-{\int_0^\infty p(y)\, \mathrm dy}""",
+    r"""\mathbb P(T_* < \infty) =
+\frac{\int_0^{\Delta_0} p(y)\, \mathrm dy}{\int_0^\infty p(y)\, \mathrm dy}""",
 )
 @pytest.mark.parametrize("gamma2", ["drawn", 0.25])
 def test_the_probability_of_explosion(rng, gamma2):
