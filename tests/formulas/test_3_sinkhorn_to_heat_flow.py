@@ -44,7 +44,7 @@ def half_squares(x, y):
 def alternating(scores, w):
     """Rows, columns, rows, ... until ∑ⱼ Pᵢⱼ = 1 and ∑ᵢ wᵢ Pᵢⱼ = wⱼ."""
     P = exp(scores) * w
-    while gap(P.sum(axis=1), 1) > 8 * mp.eps:
+    while gap(P.sum(axis=1), 1) > 1000 * mp.eps:
         P = P / P.sum(axis=1, keepdims=True)
         P = P * (w / (w @ P))
     return P
@@ -53,7 +53,7 @@ def alternating(scores, w):
 def scaling(x, w, eps):
     """The positive u for which wᵢ uᵢ Kᵢⱼ uⱼ wⱼ is a coupling of w with itself."""
     K, u = exp(-half_squares(x, x) / eps), w / w
-    while gap(u * (K @ (w * u)), 1) > 8 * mp.eps:
+    while gap(u * (K @ (w * u)), 1) > 1000 * mp.eps:
         u = root(u / (K @ (w * u)))
     return u
 
