@@ -651,7 +651,7 @@ def test_places_of_a_slider_and_its_values_agree():
         (lambda: trained(x=PATCHES[:, :2]), r"x must have shape \(batch, 4, 9\)"),
         (lambda: trained(patches=PATCHES[:, :3]), "patches must be squares, shape"),
         (lambda: trained(patches=PATCHES[:2]), "patches must be those of x, at least"),
-        (lambda: trained(patches=9 * PATCHES), r"pictures must lie in \[0, 1\]"),
+        (lambda: trained(patches=9 * PATCHES), r"patches must lie in \[0, 1\]"),
         (lambda: trained(labels=(0, 1)), r"labels must have shape \(3,\)"),
         (lambda: trained(labels=(0, 1, 7)), "labels must be integers from 0 to 2"),
         (lambda: trained(classes=["a", "b"]), "classes must have 3 names, got 2"),

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from inspect import ismodule
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import iter_modules, resolve_name
 from urllib.parse import unquote, urldefrag, urljoin
 
 import axe_playwright_python
@@ -438,15 +438,17 @@ def test_every_public_function_is_documented_with_its_uses():
     soup = BeautifulSoup(
         (SITE / "chapters/reference/api.html").read_text("utf-8"), "html.parser"
     )
+    modules = {n for n in used_in() if ismodule(resolve_name(n))}
     for name, pages_of in used_in().items():
-        if name not in public_modules():
+        # Data, as the presets, and what Python does with them have no entry.
+        if (getattr(resolve_name(name), "__module__", None) or "").startswith("lib."):
             entry = soup.find(id=name)
             assert entry is not None, f"{name} is not on the page"
             links = [a["href"] for a in entry.parent.find_all("a", href=True)]
             for page in pages_of:
                 assert any(page.split("/")[-1] in link for link in links)
     listed = {tag.code.text for tag in soup.find_all("h2")}
-    assert listed == public_modules()
+    assert public_modules() <= listed <= public_modules() | modules
 
 
 def test_search_is_asked_by_the_keyboard(site, browser):
