@@ -89,8 +89,8 @@ live: environment  ## serve the site with a kernel behind its live pages on PORT
 reseed: environment  ## run every claim under N fresh seeds (20), of one PAGE or all
 	@$(BIN)/python -m tools.reseed $(N) $(if $(PAGE),--page $(PAGE))
 
-mutants: environment  ## which of N random mutants (300) of SEED the tests notice, JOBS at once
-	@$(BIN)/python -m tools.mutants $(N) --seed $(SEED) --jobs $(JOBS)
+mutants: environment  ## which of N random mutants (300) of SEED the tests notice; CLAIMS=1: one for each claim, of PAGE
+	@$(BIN)/python -m tools.mutants $(if $(CLAIMS),--claims $(if $(PAGE),--page "$(PAGE)"),$(N) --seed $(SEED)) --jobs $(JOBS)
 
 bench: environment site  ## measure lib beside its peers and the limits of this machine
 	@$(BIN)/python -m benchmarks && $(BIN)/python -m tools.paint

@@ -19,7 +19,7 @@ from test_live_exhibits import (
 )
 
 from lib import exhibits
-from lib.exhibits.histogram import constants
+from lib.exhibits.histogram import constants, draw_histogram, drawn
 from lib.figures.controls import starts
 from lib.hierarchical import AttentionLimit, FiniteAttention, orthonormal_constant
 
@@ -130,7 +130,7 @@ def test_constants_of_the_page_are_near_enough_for_lines_between_them():
 def numbers(said):
     """Excess kurtosis, that of the limit, and the share of the variance."""
     found = re.search(
-        r"kurtosis ([\u2212\d.]+), in the limit ([\d.]+); variance ([\d.]+) of", said
+        r"kurtosis ([\u2212\d.]+), in the limit ([\d.]+); variance ([\d.]+) times", said
     )
     return [float(each.replace("\u2212", "-")) for each in found.groups()]
 
@@ -221,6 +221,80 @@ def test_histogram_grows_by_itself_to_its_end(visit):
     button(figure, "Pause").wait_for()
     button(figure, "Play").wait_for()
     assert says(figure, OPENING) == said
+
+
+def test_sentence_stands_while_the_histogram_grows(visit):
+    """It names what is drawn; the numbers that grow stand in the picture."""
+    page, figure = visit(HISTOGRAM)
+    begun(figure)
+    says(figure, OPENING)
+    page.evaluate(
+        """figure => {
+          window.seen = [];
+          const note = figure.querySelector(".exhibit-note");
+          const look = () => {
+            if (figure.classList.contains("exhibit-plays"))
+              window.seen.push([note.innerText, getComputedStyle(note).opacity]);
+            requestAnimationFrame(look);
+          };
+          look();
+        }""",
+        figure.element_handle(),
+    )
+    button(figure, "Play").click()
+    page.wait_for_function("() => window.seen.some(([text]) => /are being/.test(text))")
+    button(figure, "Play").wait_for()
+    says(figure, OPENING)
+    seen = page.evaluate("window.seen")
+    assert {opacity for _, opacity in seen} == {"1"}
+    drawing = "60,000 networks of width 1024, H = 1, σ = 2 are being drawn."
+    assert {text for text, _ in seen if "excess" not in text} == {drawing}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_sentence_stands_next_to_the_picture_on_a_phone(visit, scheme):
+    _, figure = visit(
+        HISTOGRAM, reduced_motion="reduce", color_scheme=scheme,
+        viewport={"width": 390, "height": 844},
+    )  # fmt: skip
+    begun(figure)
+    says(figure, OPENING)
+    boxes = [figure.locator(each).bounding_box() for each in (STAGE, NOTE)]
+    controls = figure.locator(".exhibit-controls").bounding_box()
+    assert 0 <= boxes[1]["y"] - boxes[0]["y"] - boxes[0]["height"] < 20
+    assert boxes[1]["y"] + boxes[1]["height"] <= controls["y"]
+    assert controls["y"] + controls["height"] <= 844
+
+
+OPAQUE = """canvas => {
+  const [w, h] = [canvas.width, canvas.height], scale = w / canvas.clientWidth;
+  const pen = canvas.getContext("2d"), left = 42 * scale, right = w - 10 * scale;
+  return Array.from({ length: 30 }, (_, k) => pen.getImageData(
+    Math.round(left + ((right - left) * (k + 5.5)) / 40), h - 42 * scale, 1, 1,
+  ).data[3]).filter((alpha) => alpha > 0).length;
+}"""
+
+
+def test_bars_of_few_outputs_are_hollow(visit):
+    """Single outputs far out are no heavy tail."""
+    _, figure = visit(HISTOGRAM, reduced_motion="reduce")
+    begun(figure)
+    says(figure, OPENING)
+    assert figure.locator(CANVAS).evaluate(OPAQUE) == 30
+    figure.get_by_label("one network", exact=True).check()
+    figure.get_by_label("width n", exact=True).press("Home")
+    says(figure, "^16 coordinates of one network, width 16")
+    assert figure.locator(CANVAS).evaluate(OPAQUE) == 0
+    state = dict(OPENS.state)
+    values = {"one": 1.0, "scale": 2.0, "heads": 1.0}
+    for width in (16.0, 1024.0):
+        y = drawn(state, width=width, **values)
+        unit = math.sqrt(AttentionLimit(TOKENS, 1, 2.0, nodes=2**14).variance())
+        counts = np.histogram(y / unit, np.linspace(-5, 5, 41))[0]
+        picture = draw_histogram(state, width=width, **values)
+        bars = re.findall('style="fill: (none|#0072b2); stroke: #0072b2', picture.svg)
+        assert len(bars) == 40
+        assert bars.count("none") == (counts < 5).sum()
 
 
 def test_histogram_answers_the_keyboard(visit):

@@ -9,7 +9,7 @@ from test_live_exhibits import NOTE, STAGE, begun, says, slide
 from waits import until
 
 from lib import exhibits
-from lib.exhibits.planes import PLANES, SIDE, draw_planes, value_at
+from lib.exhibits.planes import PLANES, SIDE, draw_planes, place_of, value_at
 from lib.exhibits.regimes import GAUGES, draw_regimes, readings
 from lib.figures.controls import starts
 from lib.regimes import PRESETS, describe
@@ -56,17 +56,54 @@ def test_planes_of_every_edge(planes):
     seen = set()
     for k, plane in enumerate(PLANES):
         drawn = draw_planes(planes.state, edge=float(k), across=0.3, up=0.9)
-        assert plane.measured in drawn.alt and plane.decides in drawn.caption
+        assert plane.measured.rstrip(",") in drawn.alt
+        assert plane.decides in drawn.caption
+        assert ("front" in drawn.alt) == (plane.front is not None)
         seen.add(drawn.svg)
         grid = planes.state["grids"][k]
-        assert grid.shape == (SIDE, SIDE) and grid.min() >= 0 and grid.max() <= 100
+        assert grid.shape == (SIDE, SIDE) and grid.min() >= 0
+        assert plane.half or grid.max() <= 100
     assert len(seen) == len(PLANES) == 8
+    assert sum(plane.front is None for plane in PLANES) == 2
+
+
+@pytest.mark.parametrize("k", [k for k, plane in enumerate(PLANES) if plane.front])
+def test_a_front_parts_what_it_says(planes, k):
+    """Where a column has both sides, the value crosses its middle near the front."""
+    grid, places = planes.state["grids"][k], planes.state["fronts"][k]
+    within = [j for j in range(SIDE) if 0.1 < places[j] < 0.9]
+    assert len(within) >= 5
+    apart = []
+    for j in within:
+        lines = [abs(value - 50) for value in grid[:, j]]
+        apart.append(abs(np.argmin(lines) / (SIDE - 1) - places[j]))
+    # Of these three the order is known, and a factor is not 1.
+    rough = PLANES[k].decides in ("L/n", "εm²", "t/log m")
+    assert np.median(apart) < (0.16 if rough else 0.05)
+
+
+def test_the_kurtosis_and_the_error_of_a_plane_are_shown_themselves(planes):
+    from lib.hierarchical import FiniteAttention
+
+    name = [plane.decides for plane in PLANES].index("n and H")
+    grid = planes.state["grids"][name]
+    exact = FiniteAttention(np.eye(4), 4096, 1).excess_kurtosis()
+    assert grid[-1, 0] / 100 == pytest.approx(exact, rel=2e-3)
+    said = draw_planes(planes.state, edge=1.0, across=0.0, up=1.0).alt
+    shown = float(said.rpartition(" is ")[2].rstrip("."))
+    assert shown == pytest.approx(exact, abs=0.006)
+
+
+def test_whole_numbers_are_shown_whole():
+    axis = ("width n", 1, 1024)
+    assert 1024 ** place_of(axis, 0.55) == pytest.approx(45)
+    assert place_of(("β", 1, 32), 0.55) == 0.55
 
 
 @pytest.mark.parametrize(
     ("edge", "right_then_up", "up_then_right"),
     # The corners that the iterated limits reach; where they commute, they are alike.
-    [("L/n", 0, 100), ("εm²", 100, 0), ("log t/β", 0, 100), ("β/log m", 0, 100),
+    [("L/n", 0, 100), ("εm²", 100, 0), ("(log t)/β", 0, 100), ("β/log m", 0, 100),
      ("m/d", 100, 0), ("t/log m", 100, 0)],
 )  # fmt: skip
 def test_fronts_part_the_corners(planes, edge, right_then_up, up_then_right):
@@ -108,7 +145,10 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         for name, place in zip(gauges.controls, places.values(), strict=True)
     }
     found = readings(gauges.state, **values)
-    said = says(figure, f"^T = {found['depth/width']:.2g}:")
+    # What the last slider moved is said last.
+    last = f"sees {found['seen']:,.0f} of {values['tokens']:,.0f}"
+    said = says(figure, rf"^T = {found['depth/width']:.2g}:[\s\S]*{last}\.")
+    assert len(said.splitlines()) == 6
     for pattern, name in (
         (r"kurtosis ([\d.]+),", "excess kurtosis"),
         (r"leaves ([\d.]+)\.", "limit"),
@@ -118,7 +158,6 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         # Two digits, the last one rounded.
         shown = float(re.search(pattern, said)[1])
         assert shown == pytest.approx(found[name], rel=0.05), name
-    assert f"sees {found['seen']:,.0f} of {values['tokens']:,.0f}" in said
     assert f"{found['softmax orders']:.0f} orders of the softmax" in said
     share = numbers(said.split("puts ")[1])[0]
     assert share == pytest.approx(100 * found["tied"], rel=0.01)
@@ -127,9 +166,9 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
-    says(figure, "^GPT-2. T = 0.016")
+    says(figure, r"^GPT-2\.\s+T = 0.016")
     figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
-    said = says(figure, "^BLOOM 176B. T = 0.0049")
+    said = says(figure, r"^BLOOM 176B\.\s+T = 0.0049")
     assert "ALiBi" in said and "trained weights" in said
     outputs = figure.locator("output").all_inner_texts()
     assert outputs[:4] == ["14336", "70", "112", "2048"]
@@ -137,6 +176,24 @@ def test_the_menu_sets_the_sliders(visit, gauges):
     slide(figure, "depth L", 0.2)
     says(figure, "^T = ")
     assert figure.get_by_label("model", exact=True).input_value() == "-1"
+
+
+def test_the_menu_keeps_one_of_two_models_of_equal_sizes(visit, gauges):
+    page, figure = visit(MODELS)
+    begun(figure)
+    menu = figure.get_by_label("model", exact=True)
+    for title in ("ALBERT large", "BERT large", "Mistral 7B"):
+        menu.select_option(label=title)
+        says(figure, rf"^{title}\.\s+T = ")
+        assert menu.locator("option:checked").inner_text() == title
+    assert "window of 4,096" in figure.locator(NOTE).inner_text()
+
+
+def test_of_models_of_equal_sizes_the_chosen_one_is_named(gauges):
+    for name in ("albert-large", "bert-large", "mistral-7b"):
+        opened = exhibits.regimes(name)
+        drawn = draw_regimes(opened.state, **starts(opened.controls))
+        assert drawn.caption.startswith(PRESETS[name].title)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -160,7 +217,9 @@ def test_planes_open_and_move(visit, planes, theme):
         for each in figure.locator('input[type="range"]').all()
     )
     said = figure.locator(NOTE).inner_text()
-    wanted = value_at(grids[2], across, up)
+    axes = PLANES[2].across, PLANES[2].up
+    places = [place_of(axis, at) for axis, at in zip(axes, (across, up), strict=True)]
+    wanted = value_at(grids[2], *places)
     assert numbers(said.rsplit(" is ", 1)[1])[0] == pytest.approx(wanted, abs=0.51)
     assert 0.5 < across < 0.7 and 0.6 < up < 0.85
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tools.command import ROOT
+from tools.mutants import claims_record
 from tools.mutants.record import RECORD as MUTANTS
 from tools.site.records import times
 from tools.site.scoreboard import SCOREBOARD, companion, kind, stem
@@ -214,3 +215,19 @@ def test_the_power_of_the_tests_is_that_of_the_record(board):
     said = rows.evaluate_all("rows => rows.map((r) => r.cells[3].innerText)")
     reasons = [row["reason"] or "alive" for row in alive]
     assert sorted(x.translate(STRAIGHT) for x in said) == sorted(reasons)
+
+
+def test_beside_each_verdict_stands_what_turns_it_red(board):
+    """File, line, change and number of the record, in the order of the rows."""
+    rows = claims_record.read(ROOT)
+    cells = board.locator(ROWS).evaluate_all(
+        "rows => rows.map((r) => r.cells[5].innerText)"
+    )
+    assert len(cells) == len(rows)
+    for cell, row in zip(cells, rows, strict=True):
+        if mutant := row["mutant"]:
+            assert f"{mutant['file'].partition('/')[2]}:{mutant['line']}" in cell
+            assert f"{mutant['was']} → {mutant['to']}" in cell
+            assert row["red"]["numbers"].partition(";")[0] in cell
+        else:
+            assert cell == "none found"

@@ -24,11 +24,12 @@ from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
+from lib.claims import SEED_OFFSET, Verdict
 from tools.command import ROOT, PipelineError, exclusive, replace, run_main
 from tools.digests import digests
 from tools.notebooks import today
 from tools.texts import texts
-from tools.verdicts import code_of, page_name
+from tools.verdicts import code_of, page_name, recorded
 
 RESULTS = Path("chapters/reference/reseed.json")
 #: Runs of a command that has not ended yet, a line each.
@@ -72,22 +73,15 @@ def _used(tree: ast.AST) -> Iterator[str]:
 def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
     """Every verdict of one notebook under one offset, failures included.
 
-    Runs in a process of its own: it sets the offset and replaces ``verify`` by one
-    that records and goes on.
+    Runs in a process of its own: it sets the offset and replaces ``verify``.
     """
     from joblib import parallel_config
 
-    from lib import claims
-
-    os.environ[claims.SEED_OFFSET] = str(offset)
+    os.environ[SEED_OFFSET] = str(offset)
     os.chdir(path.parent)
-    verify, outcomes_of_page = claims.verify, []
+    outcomes_of_page: list[dict[str, Any]] = []
 
-    def record(*args: Any, **kwargs: Any) -> claims.Verdict:
-        try:
-            verdict = verify(*args, **kwargs)
-        except claims.ClaimFailed as failure:
-            verdict = failure.verdict
+    def keep(verdict: Verdict) -> None:
         outcomes_of_page.append(
             {
                 "page": page_name(path),
@@ -99,22 +93,22 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
                 "numbers": verdict.numbers(),
             }
         )
-        return verdict
 
-    claims.verify = record
+    namespace: dict[str, Any] = {}
     try:
-        namespace: dict[str, Any] = {}
         # Runs already share the cores out, and a pool of workers that a run left behind
         # would keep its process alive for the five minutes that they wait for work.
-        with parallel_config("sequential"), redirect_stdout(io.StringIO()):
+        with (
+            parallel_config("sequential"),
+            redirect_stdout(io.StringIO()),
+            recorded(keep),
+        ):
             for cell in claim_cells(code_of(path)):
                 exec(compile(cell, path.stem, "exec"), namespace)
     except Exception as error:
         raise PipelineError(
             f"{page_name(path)}, offset {offset}: {type(error).__name__}: {error}"
         ) from error
-    finally:
-        claims.verify = verify
     return outcomes_of_page
 
 

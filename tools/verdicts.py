@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
+from lib import claims
 from lib.claims import MIME_TYPE
 from tools.command import ROOT, PipelineError
 from tools.texts import texts
@@ -98,6 +101,26 @@ def code_of(text: Path) -> list[str]:
     """The code cells of a notebook, in order."""
     cells = nbformat.read(text.with_suffix(".ipynb"), 4).cells
     return [cell.source for cell in cells if cell.cell_type == "code"]
+
+
+@contextmanager
+def recorded(keep: Callable[[claims.Verdict], object]) -> Iterator[None]:
+    """Let ``verify`` give each verdict to ``keep`` and go on, failures included."""
+    verify = claims.verify
+
+    def record(*args: Any, **kwargs: Any) -> claims.Verdict:
+        try:
+            verdict = verify(*args, **kwargs)
+        except claims.ClaimFailed as failure:
+            verdict = failure.verdict
+        keep(verdict)
+        return verdict
+
+    claims.verify = record
+    try:
+        yield
+    finally:
+        claims.verify = verify
 
 
 def used_in(root: Path = ROOT) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ const SECONDS = 10; // for the whole film
 const FRAME = 9; // milliseconds of computing in a frame, about
 const SINKHORN = 0, SCORE = 2; // values of `layer`; the softmax is the other one
 const ROUNDING = 1e-9; // of a number of layers
+const REST = 1.5; // seconds for which the film stands before it plays by itself
 const HELP =
   "Tokens. Full stop and comma choose one, arrow keys move it, with Shift farther; Escape lets it go; the space bar plays and pauses.";
 
@@ -78,7 +79,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
   const bands = document.createElement("canvas");
   stage.append(canvas);
 
-  let film, start, before, edits, colors, held = null, chosen = null;
+  let film, start, before, edits, colors, rest, held = null, chosen = null;
 
   // Where the film is: the layer that is done, and the part of the next.
   const at = () => {
@@ -92,13 +93,16 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     for (const { time, i, to } of edits) if (needed(time) === k) film[k].x.set(to, 2 * i);
   };
   const begin = () => {
-    film = [{ x: start.slice() }];
+    film = [{ x: start.slice(), grown: 0 }];
     edit(0);
   };
   // What a layer makes of the tokens that it meets, computed once.
   const after = (k) => (film[k].after ??= layer(state, values, call, film[k].x, k * values.eps));
   const grow = () => {
-    film.push({ x: after(film.length - 1).next.slice() });
+    const { x, grown } = film.at(-1);
+    const { next } = after(film.length - 1);
+    // What layers add to the variance, not what a hand does.
+    film.push({ x: next.slice(), grown: grown + variance(next) - variance(x) });
     edit(film.length - 1);
   };
   const work = (layers, until = Infinity) => {
@@ -110,6 +114,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     if (!values.plane) start = start.map((c, k) => (k % 2 ? 0 : c));
     edits = [];
     held = chosen = before = null;
+    rest = REST;
     begin();
   };
   // Tokens as they are to be seen, or still those of before.
@@ -153,7 +158,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     edits = edits.filter((each) => each.i !== i || needed(each.time) !== k);
     edits.push({ time: values.time, i, to });
     film.length = k + 1;
-    film[k] = { x: film[k].x.slice() };
+    film[k] = { x: film[k].x.slice(), grown: film[k].grown };
     edit(k);
   };
   const drag = (event) => {
@@ -298,8 +303,12 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
   };
 
   return {
+    // A film that opens at its end stands there.
+    rests: () => values.time >= horizon,
     tick(seconds) {
       if (held !== null) return true;
+      rest -= seconds;
+      if (rest > 0 && values.time === 0) return true;
       if (values.time >= horizon) put("time", 0);
       const next = Math.min(horizon, values.time + (seconds * horizon) / SECONDS);
       work(needed(next), performance.now() + FRAME);
@@ -314,7 +323,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
       // What is said of a layer needs the attention in it as well.
-      if (!playing() && !film[at()[0]]?.after) {
+      if (!playing() && !(ready() && film[at()[0]].after)) {
         work(needed(), performance.now() + FRAME);
         if (ready()) after(at()[0]);
         // Another frame goes on, and says what has come out.
@@ -336,11 +345,15 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
       const { seen, frozen } = film[at()[0]].after ?? {};
       const said = !seen ? ""
         : n === 1 ? " A single token has nobody to see, and stays where it is."
-        : frozen ? " Tokens hardly see each other: most pay more than nine tenths of their attention to their own place, and they hardly move."
-        : ` A token sees about ${(seen.reduce((sum, each) => sum + each, 0) / n).toFixed(1)} tokens.`;
+        : frozen ? " Tokens hardly see each other: most pay more than nine tenths of their attention to their own place."
+        : ` A token sees ${(seen.reduce((sum, each) => sum + each, 0) / n).toFixed(1)} tokens, the mean of 1/Σⱼ Pᵢⱼ².`;
+      const [k, part] = at();
+      const done = part > ROUNDING ? `between layers ${k} and ${k + 1}` : `layer ${k}`;
+      const grown = film[k].grown + variance(shown()) - variance(film[k].x);
+      const share = values.time > 0 ? ` (${((100 * grown) / values.time).toFixed(0).replace("-", "−")} %)` : "";
       return (
-        `Time ${two(values.time)}, layer ${at()[0]}: ${place}. Their variance has grown by ` +
-        `${two(variance(shown()) - variance(start))}, that of the heat by ${two(values.time)}.${said}`
+        `Time ${two(values.time)}, ${done}: ${place}. Their variance has grown by ` +
+        `${two(grown)}, that of the heat by ${two(values.time)}${share}.${said}`
       );
     },
   };

@@ -35,12 +35,13 @@ _WHERE = ("on the line", "in the plane")
 _HEIGHTS = GaussianMixture(np.zeros(1), np.ones(1), np.ones(1))
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _MARKS = (
-    "The line, or in the plane the shades, is the heat; circles are tokens, and dots"
-    " above the line say how densely they lie. Between layers tokens glide."
+    "Line or shades: the heat. Circles: tokens, which glide between layers; upper"
+    " dots: how densely they lie. Softmax has squared distances as scores. A step is"
+    " one layer or, below ε = 1/16, as many as fit into an eighth of a unit of time."
 )
 _FROZEN = (
     " Tokens hardly see each other: most pay more than nine tenths of their attention"
-    " to their own place, and they hardly move."
+    " to their own place."
 )
 
 
@@ -48,7 +49,7 @@ def film(
     law: GaussianMixture,
     *,
     eps: float = 0.06,
-    time: float = 1.0,
+    time: float = 0.0,
     tokens: int = 50,
     layer: str = "Sinkhorn",
     plane: bool = False,
@@ -169,8 +170,11 @@ def draw_film(
     grown = shown.var(axis=0).mean() - start.var(axis=0).mean()
     n, name = len(shown), next(k for k, v in LAYERS.items() if v == layer)
     many = f"{n} token{'s' * (n > 1)} {_WHERE[round(plane)]}"
-    place = f"layer {floor(time / eps + _ROUNDING)}: {many}, {name}, ε = {eps:.3g}."
-    variances = f"variance has grown by {grown:.2f}, that of the heat by {time:.2f}."
+    place = f"{_layers(time, eps)}: {many}, {name}, ε = {eps:.3g}."
+    share = f" ({grown / time:.0%})".replace("%", " %") if time else ""
+    variances = (
+        f"variance has grown by {grown:.2f}, that of the heat by {time:.2f}{share}."
+    )
     said = film_sees(state, time, eps, layer, tokens, plane)
     return figure(
         fig,
@@ -178,6 +182,13 @@ def draw_film(
         f" {name}, under the density of the heat; their {variances}",
         caption=f"Time {time:.2f}, {place} Their {variances}{said}",
     )
+
+
+def _layers(time: float, eps: float) -> str:
+    """The number of layers done at a time, or the two between which it lies."""
+    done = floor(time / eps + _ROUNDING)
+    between = time / eps - done > _ROUNDING
+    return f"between layers {done} and {done + 1}" if between else f"layer {done}"
 
 
 def film_tokens(
@@ -200,7 +211,9 @@ def film_sees(
     x, _ = _around(state, time, eps, layer, tokens, plane)
     now = _attention(state, x, eps, layer)
     seen = now.effective_neighbors().mean()
-    return _FROZEN if now.frozen else f" A token sees about {seen:.1f} tokens."
+    if now.frozen:
+        return _FROZEN
+    return f" A token sees {seen:.1f} tokens, the mean of 1/Σⱼ Pᵢⱼ²."
 
 
 def _attention(state: State, x: Array, eps: float, layer: float) -> SelfTransport:

@@ -364,7 +364,7 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
       const many = n === 1 ? "1 token" : `${n} tokens`;
       const what = n === 1 ? "it stays where it is" : `${counted(clusters)} cluster${Math.round(clusters) === 1 ? "" : "s"}`;
       const over = time >= end ? " The axis ends here: drag a token, or draw again." : "";
-      return `Time ${short(time)}, β = ${short(values.beta)}, V = ${values.value > 0 ? "+" : "−"}I: ${many}, ${what}; energy ${height.toFixed(2)} of its largest value.${over}`;
+      return `Time ${short(time)}, β = ${short(values.beta)}, V = ${values.value > 0 ? "+" : "−"}I: ${many}, ${what}; energy ${values.beta ? `${height.toFixed(2)} of its largest value` : "constant, as always for β = 0"}.${over}`;
     },
   };
 };

@@ -139,12 +139,12 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
         _draw_history(charts[1], state, "clusters", "clusters", (0.8, 300), "xy")
         charts[1].set_xlabel("time")
     sign = "attract" if value > 0 else "repel"
+    energy = f"now {height:.2f} of its largest value" if beta else "constant for β = 0"
     return figure(
         fig,
         alt=f"A globe with {n} tokens that {sign} one another at time {time:.3g} for"
         f" β = {beta:g}: about {count:.3g} clusters. Beside it, against logarithmic"
-        f" time, the energy, now {height:.2f} of its largest value, and the effective"
-        " number of clusters.",
+        f" time, the energy, {energy}, and the effective number of clusters.",
         caption=f"β = {beta:g}, V = {'+' if value > 0 else '−'}I, time {time:.3g}:"
         f" about {count:.3g} clusters of {n} tokens.",
     )

@@ -59,7 +59,9 @@ export const limit = (state, values, call, random, points) => {
 };
 
 export default ({ stage, state, values, call, random, act, play, playing, redraw }) => {
-  const { bins, reach, least } = state;
+  const { bins, few, reach, least } = state;
+  const two = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");
+  const kurtosis = () => (count * fourths) / squares ** 2 - 3;
   const canvas = document.createElement("canvas");
   canvas.className = "exhibit-histogram";
   canvas.setAttribute("aria-hidden", "true");
@@ -112,10 +114,11 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     };
     pen.font = colors.font;
     const wide = (2 * reach) / bins;
-    pen.fillStyle = colors.accent;
+    pen.fillStyle = pen.strokeStyle = colors.accent;
     counts.forEach((each, k) => {
-      const y = high(each / (Math.max(count, 1) * wide));
-      pen.fillRect(across(-reach + k * wide) + 1, y, across(wide) - across(0) - 2, foot - y);
+      const [x, y, thick] = [across(-reach + k * wide) + 1, high(each / (Math.max(count, 1) * wide)), across(wide) - across(0) - 2];
+      if (each >= few) pen.fillRect(x, y, thick, foot - y);
+      else if (each) pen.strokeRect(x + 0.5, y + 0.5, thick - 1, foot - y);
     });
     const curve = (f) => [...points].map((x, k) => [across(x), f(x, k)]).filter(([, f]) => f >= least).map(([x, f]) => [x, high(f)]);
     stroke(colors.ink, 1.8, curve((x, k) => law.density[k]));
@@ -142,6 +145,11 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       pen.fillStyle = color;
       pen.fillText(name, left + 35, y);
     }
+    // What has been drawn, as it grows; the sentence below says it when all is there.
+    pen.textAlign = "right";
+    pen.fillStyle = colors.ink;
+    pen.fillText(count.toLocaleString("en"), right, head + 8);
+    if (squares > 0) pen.fillText(`excess kurtosis ${two(kurtosis())}`, right, head + 24);
   };
 
   return {
@@ -192,12 +200,11 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       const { one, heads, width, scale } = values;
       const place = `width ${width}, H = ${heads}, σ = ${short(scale)}`;
       const whose = one ? "coordinates of one network" : "networks";
-      if (!playing() && count < wanted) return `${from.total.toLocaleString("en")} ${whose} of ${place} are being drawn.`;
-      const two = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");
-      const variance = squares / count;
+      // Numbers that grow stand in the picture: here they would lag behind.
+      if (count < (playing() ? from.total : wanted)) return `${from.total.toLocaleString("en")} ${whose} of ${place} are being drawn.`;
       return (
-        `${count.toLocaleString("en")} ${whose}, ${place}: excess kurtosis ${two(fourths / count / variance ** 2 - 3)},` +
-        ` in the limit ${two(law.kurtosis)}; variance ${two(variance)} of the limit's.`
+        `${count.toLocaleString("en")} ${whose}, ${place}: excess kurtosis ${two(kurtosis())},` +
+        ` in the limit ${two(law.kurtosis)}; variance ${two(squares / count)} times the limit's.`
       );
     },
   };

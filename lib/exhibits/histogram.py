@@ -24,6 +24,7 @@ CHOICES = {"many networks": 0.0, "one network": 1.0}
 NETWORKS = 60_000  # and heads in all: with many heads there are fewer networks
 HEADS_IN_ALL = 400_000
 BINS, REACH, LEAST = 40, 5.0, 3e-5  # of the axes; in standard deviations
+FEW = 5  # bars of fewer draws are hollow: beside empty ones they look like heavy tails
 # Draws of the limit on the page, and the scales at which c is known there.
 LIMIT_HEADS, LIMIT_NETWORKS = 16_000, 4000
 TABLE = np.linspace(*SCALES, 129)
@@ -42,7 +43,8 @@ def histogram(
     r"""Live exhibit of the law of an output coordinate of one attention layer.
 
     A histogram grows, on a logarithmic axis: of one coordinate in more and more
-    networks, or of the coordinates of one. Beside it stand the density of the limit and
+    networks, or of the coordinates of one. Bars of fewer than five draws are hollow.
+    Beside it stand the density of the limit and
     the normal density with the variance of what has been drawn. The reader switches
     between many networks and one, and moves the score scale, heads and width. The 16
     tokens are orthogonal and of unit size. It draws from the law of
@@ -81,7 +83,7 @@ def histogram(
     seed = require_count("seed", seed, least=0)
     state = {
         "tokens": TOKENS, "networks": NETWORKS, "in_all": HEADS_IN_ALL, "bins": BINS,
-        "reach": REACH, "least": LEAST, "table": constants(),
+        "few": FEW, "reach": REACH, "least": LEAST, "table": constants(),
         "limit": [LIMIT_NETWORKS, LIMIT_HEADS], "weights": seed, "missing": 0,
     }  # fmt: skip
     values = {
@@ -159,7 +161,7 @@ def draw_histogram(
     place = f"width {n}, H = {H}, σ = {scale:.3g}"
     numbers = (
         f"excess kurtosis {_two(kurtosis)}, in the limit {_two(wanted)}; variance"
-        f" {_two(squares / unit**2)} of the limit's"
+        f" {_two(squares / unit**2)} times the limit's"
     )
     return figure(
         fig,
@@ -178,7 +180,9 @@ def _draw(ax: Axes, state: State, x: Array, limit: AttentionLimit, unit: float) 
     """Bars, the limit and the bell, over numbers in units of the limit's deviation."""
     reach, least = state["reach"], state["least"]
     edges = np.linspace(-reach, reach, state["bins"] + 1)
-    heights = np.histogram(x, edges)[0] / (len(x) * np.diff(edges))
+    counts = np.histogram(x, edges)[0]
+    heights = counts / (len(x) * np.diff(edges))
+    fills = [COLORS[0] if count >= state["few"] else "none" for count in counts]
     fine = np.linspace(-reach, reach, 161)
     square = (x**2).mean()
     bell = np.exp(-(fine**2) / (2 * square)) / np.sqrt(2 * np.pi * square)
@@ -187,6 +191,9 @@ def _draw(ax: Axes, state: State, x: Array, limit: AttentionLimit, unit: float) 
         xlabel="output / standard deviation", ylabel="density",
     )  # fmt: skip
     ax.tick_params(labelsize=11)
-    ax.bar(edges[:-1], heights, np.diff(edges) * 0.9, align="edge", color=COLORS[0])
+    ax.bar(
+        edges[:-1], heights, np.diff(edges) * 0.9, align="edge",
+        color=fills, edgecolor=COLORS[0],
+    )  # fmt: skip
     ax.plot(fine, unit * limit.density(unit * fine), color=INK, linewidth=1.5)
     ax.plot(fine, bell, "--", color=COLORS[1], linewidth=1.5)

@@ -1,13 +1,15 @@
-// The map of limits, and the plane of the edge that is chosen: its color is a share that
-// was computed beforehand on a grid, and a point moves in it.
+// The map of limits, and the plane of the edge that is chosen: its color is a number that
+// was computed beforehand on a grid, a front parts it, and a point moves in it.
 import { colorsOf, fitted, short } from "./exhibit.mjs";
 
 // Places of the numbers and the pairs that are joined, in percent of the map.
-const NODES = { L: [12, 11], n: [50, 11], H: [88, 11], m: [50, 41], d: [88, 41], "ε": [12, 67], "β": [88, 67], t: [50, 91] };
+const NODES = { L: [12, 9], n: [50, 9], H: [88, 9], m: [50, 36], d: [88, 36], "ε": [12, 68], "β": [88, 68], t: [50, 92] };
 const EDGES = ["Ln", "nH", "mε", "εt", "βt", "mβ", "md", "mt"];
 const SVG = "http://www.w3.org/2000/svg";
 
-const between = ([a, b], [c, d]) => [(a + c) / 2, (b + d) / 2];
+// Where on its line a label stands: two of them make room for the one between them.
+const SHARES = { "mβ": 0.56, "βt": 0.42 };
+const between = ([a, b], [c, d], share = 0.5) => [a + share * (c - a), b + share * (d - b)];
 const drawn = (tag, attributes, parent) => {
   const made = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -38,7 +40,7 @@ export default ({ stage, state, values, act, put }) => {
   map.append(choices);
   const labels = [...choices.querySelectorAll("label")];
   labels.forEach((label, k) => {
-    const [x, y] = between(NODES[EDGES[k][0]], NODES[EDGES[k][1]]);
+    const [x, y] = between(NODES[EDGES[k][0]], NODES[EDGES[k][1]], SHARES[EDGES[k]]);
     Object.assign(label.style, { left: `${x}%`, top: `${y}%` });
   });
   const named = [...figure.querySelectorAll(".exhibit-controls > label")];
@@ -47,18 +49,31 @@ export default ({ stage, state, values, act, put }) => {
   let colors, held = false;
 
   const grid = (i, j) => state.grids[(values.edge * side + i) * side + j];
-  const share = () => {
-    const [y, x] = [values.up, values.across].map((place) => place * (side - 1));
+  const value = () => {
+    const [x, y] = places().map((place) => place * (side - 1));
     const [i, j] = [y, x].map((place) => Math.min(side - 2, Math.floor(place)));
     const [a, b] = [y - i, x - j];
     return (1 - a) * ((1 - b) * grid(i, j) + b * grid(i, j + 1)) + a * ((1 - b) * grid(i + 1, j) + b * grid(i + 1, j + 1));
   };
   const ends = () => state.ends.slice(4 * values.edge, 4 * values.edge + 4);
   const axes = () => state.axes[values.edge].split("|");
-  const numbers = () => {
-    const [left, right, low, high] = ends();
-    return [left * (right / left) ** values.across, low * (high / low) ** values.up];
+  const scale = (k) => ends().slice(2 * k, 2 * k + 2);
+  const numbers = () => [values.across, values.up].map((place, k) => {
+    const [low, high] = scale(k);
+    const found = low * (high / low) ** place;
+    return state.whole[2 * values.edge + k] ? Math.round(found) : found;
+  });
+  const places = () => numbers().map((found, k) => {
+    const [low, high] = scale(k);
+    return Math.log(found / low) / Math.log(high / low);
+  });
+  // How blue a value is, from 0 to 1.
+  const blue = (found) => {
+    const half = 100 * state.halves[values.edge];
+    return half ? found / (found + half) : found / 100;
   };
+  const small = document.createElement("canvas");
+  small.width = small.height = side;
   const shown = (value) => (value >= 1e4 ? value.toExponential(0).replace("e+", "e") : short(value));
   const label = () => {
     labels.forEach((each, k) => each.classList.toggle("exhibit-chosen", k === values.edge));
@@ -95,16 +110,29 @@ export default ({ stage, state, values, act, put }) => {
       label();
       const [pen] = fitted(canvas);
       const [x0, y0, x1, y1] = frame();
-      const [w, h] = [(x1 - x0) / (side - 1), (y1 - y0) / (side - 1)];
-      pen.fillStyle = colors.accent;
-      for (let i = 0; i < side - 1; i++) {
-        for (let j = 0; j < side - 1; j++) {
-          pen.globalAlpha = (grid(i, j) + grid(i + 1, j) + grid(i, j + 1) + grid(i + 1, j + 1)) / 400;
-          const [x, y] = [Math.round(x0 + j * w), Math.round(y1 - (i + 1) * h)];
-          pen.fillRect(x, y, Math.round(x0 + (j + 1) * w) - x, Math.round(y1 - i * h) - y);
+      // A pixel for each value of the grid, drawn larger: the browser fills in between.
+      const fine = small.getContext("2d");
+      fine.clearRect(0, 0, side, side);
+      fine.fillStyle = colors.accent;
+      for (let i = 0; i < side; i++) {
+        for (let j = 0; j < side; j++) {
+          fine.globalAlpha = blue(grid(i, j));
+          fine.fillRect(j, side - 1 - i, 1, 1);
         }
       }
-      pen.globalAlpha = 1;
+      pen.imageSmoothingQuality = "high";
+      pen.drawImage(small, 0.5, 0.5, side - 1, side - 1, x0, y0, x1 - x0, y1 - y0);
+      pen.save();
+      pen.beginPath();
+      pen.rect(x0, y0, x1 - x0, y1 - y0);
+      pen.clip();
+      pen.strokeStyle = colors.ink;
+      pen.lineWidth = 1.5;
+      pen.setLineDash([6, 4]);
+      pen.beginPath();
+      for (let j = 0; j < side; j++) pen.lineTo(x0 + j / (side - 1) * (x1 - x0), y1 - state.fronts[values.edge * side + j] * (y1 - y0));
+      pen.stroke();
+      pen.restore();
       pen.strokeStyle = colors.quiet;
       pen.lineWidth = 1;
       pen.strokeRect(x0, y0, x1 - x0, y1 - y0);
@@ -128,7 +156,8 @@ export default ({ stage, state, values, act, put }) => {
       pen.fillStyle = colors.mark;
       pen.strokeStyle = colors.ink;
       pen.beginPath();
-      pen.arc(x0 + values.across * (x1 - x0), y1 - values.up * (y1 - y0), 6, 0, 2 * Math.PI);
+      const [across, up] = places();
+      pen.arc(x0 + across * (x1 - x0), y1 - up * (y1 - y0), 6, 0, 2 * Math.PI);
       pen.fill();
       pen.stroke();
     },
@@ -136,7 +165,11 @@ export default ({ stage, state, values, act, put }) => {
     reset: () => {},
     text() {
       const [x, y] = numbers();
-      return `${state.decides[values.edge]}: at ${axes()[0]} = ${shown(x)} and ${axes()[1]} = ${shown(y)} the ${state.measured[values.edge]} is ${Math.round(share())} %.`;
+      const found = value();
+      const unit = state.units[values.edge];
+      const two = (each) => short(Number(each.toPrecision(2)));
+      const said = !unit ? two(found / 100) : state.halves[values.edge] ? two(found) + unit : Math.round(found) + unit;
+      return `${state.decides[values.edge]}: at ${axes()[0]} = ${shown(x)} and ${axes()[1]} = ${shown(y)} the ${state.measured[values.edge]} is ${said}.`;
     },
   };
 };

@@ -29,7 +29,10 @@ class Plane(NamedTuple):
     across: tuple[str, float, float]  # name and ends of the axis, logarithmic
     up: tuple[str, float, float]
     measured: str
-    values: Callable[[Array, Array], Array]  # shares, of columns and rows
+    values: Callable[[Array, Array], Array]  # of columns and rows
+    front: Callable[[Array], Array] | None = None  # up as a function of across
+    half: float = 0.0  # what is half as blue as can be; for shares ½ is
+    unit: str = " %"
 
 
 def _lengths(depth: Array, width: Array) -> Array:
@@ -41,11 +44,10 @@ def _lengths(depth: Array, width: Array) -> Array:
 
 
 def _kurtosis(heads: Array, width: Array) -> Array:
-    """Excess kurtosis κ of an output of four tokens, as κ/(κ + 0.05)."""
+    """Excess kurtosis of an output of four tokens."""
     nodes = numbers.score_nodes(4, 1.0)
     one = [numbers.kurtosis(n, 1, n, 4.0, 1.0, nodes)["given"] for n in width[:, 0]]
-    found: Array = np.array(one)[:, None] / heads
-    return np.asarray(found / (found + 0.05))
+    return np.asarray(np.array(one)[:, None] / heads)
 
 
 def _heat(tokens: Array, inverse: Array) -> Array:
@@ -58,14 +60,14 @@ def _heat(tokens: Array, inverse: Array) -> Array:
 
 
 def _steps(horizon: Array, inverse: Array) -> Array:
-    """Relative error of the variance from N(0, 1), five times and at most 1."""
+    """Relative error of the variance from N(0, 1)."""
     found = np.zeros(np.broadcast_shapes(horizon.shape, inverse.shape))
     for row, eps in zip(found, 1 / inverse[:, 0], strict=True):
         count = np.maximum(1, np.round(horizon[0] / eps)).astype(int)
         run = heat.gaussian_flow([[1.0]], float(eps), int(count.max()))
         exact = 1 + count * eps
         row[:] = 1 - run.states[count, 0, 0] / exact
-    return np.asarray(np.minimum(1, 5 * np.abs(found)))
+    return np.abs(found)
 
 
 def _angle(time: Array, beta: Array) -> Array:
@@ -81,8 +83,8 @@ def _angle(time: Array, beta: Array) -> Array:
 
 
 def _own(tokens: Array, beta: Array) -> Array:
-    """Weight of a token on itself, at the common cosine ½."""
-    return np.asarray(numbers.own_weight(tokens, beta / 2))
+    """Weight of a token on itself among orthogonal ones."""
+    return np.asarray(numbers.own_weight(tokens, beta))
 
 
 def _hemisphere(dimension: Array, tokens: Array) -> Array:
@@ -93,7 +95,7 @@ def _hemisphere(dimension: Array, tokens: Array) -> Array:
 
 def _bumps(time: Array, tokens: Array) -> Array:
     """Largest of six modes of random tokens on a circle at β = 5: measured."""
-    rng, steps = np.random.default_rng(6500), 64
+    rng, steps = np.random.default_rng(6500), 48
     logs = np.log(tokens[:, 0])
     some, means = np.linspace(logs[0], logs[-1], 11), []
     for m in np.round(np.exp(some)).astype(int):
@@ -105,32 +107,64 @@ def _bumps(time: Array, tokens: Array) -> Array:
     return np.transpose([np.interp(logs, some, each) for each in columns])
 
 
+def _met(time: Array) -> Array:
+    """β at which two equal clusters at a right angle meet at a time, e^β/(2β)."""
+    beta = np.linspace(1, 40, 4000)
+    return np.asarray(np.interp(np.log(time), beta - np.log(2 * beta), beta))
+
+
+def _broken(time: Array) -> Array:
+    """The number of random tokens that have broken up at a time, at β = 5."""
+    return np.asarray(np.exp(2 * circle.growth_rate(circle.fastest_mode(5), 5) * time))
+
+
 PLANES = (
     Plane("L/n", ("depth L", 1, 1024), ("width n", 1, 1024),
-          "share of networks that keep a length within a factor 2", _lengths),
+          "share of linear networks that keep a squared length within a factor 2",
+          _lengths, lambda depth: depth),
     Plane("n and H", ("heads H", 1, 128), ("width n", 4, 4096),
-          "excess kurtosis κ, as κ/(κ + 0.05)", _kurtosis),
+          "excess kurtosis of an output, for four orthonormal tokens and σ = 1,",
+          _kurtosis, half=0.05, unit=""),
     Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 65536),
-          "share of heat in one step", _heat),
-    Plane("ε and T", ("horizon T", 1, 64), ("1/ε", 0.5, 16),
-          "relative error of the variance, times 5", _steps),
-    Plane("log t/β", ("time t", 1, 1e12), ("β", 1, 32),
-          "angle between two clusters, over that at the start", _angle),
+          "share of heat in one step, for tokens at the quantiles of N(0, 1),", _heat,
+          lambda tokens: tokens**2),
+    Plane("ε and t", ("time t", 1, 64), ("1/ε", 0.5, 16),
+          "relative error of the variance, from N(0, 1),", _steps, half=0.1),
+    Plane("(log t)/β", ("time t", 1, 1e6), ("β", 1, 16),
+          "angle of two equal clusters, over the right angle at the start,", _angle,
+          _met),
     Plane("β/log m", ("tokens m", 2, 1e6), ("β", 1, 64),
-          "weight of a token on itself", _own),
+          "weight of a token on itself, among orthogonal ones,", _own, np.log),
     Plane("m/d", ("dimension d", 2, 512), ("tokens m", 2, 1024),
-          "probability of one hemisphere", _hemisphere),
+          "probability that uniform tokens lie in one hemisphere", _hemisphere,
+          lambda dimension: 2 * dimension),
     Plane("t/log m", ("time t", 0.5, 16), ("tokens m", 8, 2048),
-          "largest mode of random tokens, β = 5, measured", _bumps),
+          "largest mode of random tokens on a circle at β = 5, measured,", _bumps,
+          _broken),
 )  # fmt: skip
+WHOLE = {"depth L", "width n", "heads H", "tokens m", "dimension d"}
 
 
 @cache
 def _grid(k: int) -> Array:
-    """Values of a plane, row by row from below, in whole percent."""
+    """Values of a plane, row by row from below, in percent."""
     plane = PLANES[k]
     across, up = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
-    return np.round(100 * plane.values(across[None, :], up[:, None]))
+    values = 100 * plane.values(across[None, :], up[:, None])
+    return np.round(values, 2 if plane.half else 0)
+
+
+def _front(plane: Plane) -> Array:
+    """Place of the front above each column, from 0 to 1 within the plane."""
+    if plane.front is None:
+        return np.full(SIDE, _NOWHERE)
+    low, high = plane.up[1:]
+    values = np.maximum(plane.front(np.geomspace(*plane.across[1:], SIDE)), 1e-9)
+    places = np.log(values / low) / np.log(high / low)
+    return np.asarray(np.round(np.clip(places, _NOWHERE, -_NOWHERE), 4))
+
+
+_NOWHERE = -9.0  # a place far outside
 
 
 def planes(
@@ -138,9 +172,10 @@ def planes(
 ) -> Exhibit:
     """Live exhibit of the map of limits: each edge opens its plane.
 
-    Along each axis of a plane one number grows, and the color is a share that tells the
-    two orders of the limits apart. The reader chooses an edge of the map and moves a
-    point. The values are computed beforehand, on a grid.
+    Along each axis of a plane one number grows, and the color is a number that tells
+    the two orders of the limits apart; between them runs the front, where they differ.
+    The reader chooses an edge of the map and moves a point. The values are computed
+    beforehand, on a grid.
 
     Parameters
     ----------
@@ -169,6 +204,10 @@ def planes(
         "grids": [_grid(k) for k in range(len(PLANES))],
         "axes": [f"{plane.across[0]}|{plane.up[0]}" for plane in PLANES],
         "ends": [[*plane.across[1:], *plane.up[1:]] for plane in PLANES],
+        "whole": [[float(axis[0] in WHOLE) for axis in plane[1:3]] for plane in PLANES],
+        "fronts": [_front(plane) for plane in PLANES],
+        "halves": [plane.half for plane in PLANES],
+        "units": [plane.unit for plane in PLANES],
         "measured": [plane.measured for plane in PLANES],
         "decides": [plane.decides for plane in PLANES],
     }
@@ -193,27 +232,46 @@ def planes(
 
 
 def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookFigure:
-    """One plane, and the point in it."""
+    """One plane, its front, and the point in it."""
     k = round(edge)
     plane, grid = PLANES[k], _grid(k)
     x, y = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
-    at = x[0] * (x[-1] / x[0]) ** across, y[0] * (y[-1] / y[0]) ** up
-    share = value_at(grid, across, up)
+    places = place_of(plane.across, across), place_of(plane.up, up)
+    at = x[0] * (x[-1] / x[0]) ** places[0], y[0] * (y[-1] / y[0]) ** places[1]
+    value = value_at(grid, *places)
+    blue = 100 * grid / (grid + 100 * plane.half) if plane.half else grid
     with style():
         fig = Figure(figsize=(3.6, 2.9))
         ax = fig.subplots()
         levels = [0, 20, 40, 60, 80, 100.1]
         fading = [(0.0, 0.447, 0.698, a) for a in (0.04, 0.2, 0.4, 0.62, 0.85)]
-        ax.contourf(x, y, grid, levels=levels, colors=fading)
+        ax.contourf(x, y, blue, levels=levels, colors=fading)
+        if plane.front:
+            fine = np.geomspace(*plane.across[1:], 400)
+            ax.plot(fine, plane.front(fine), "--", color=INK, linewidth=1.2)
         ax.plot(*at, "o", color=COLORS[1], markeredgecolor=INK, markersize=8)
         ax.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         ax.set(xlabel=plane.across[0], ylabel=plane.up[0])
+    shown = f"{value:.2g} %" if plane.half else f"{value:.0f} %"
+    shown = shown if plane.unit else f"{value / 100:.2g}"
+    front = "; the dashed line is the front" if plane.front else ""
     return figure(
         fig,
         alt=f"A plane of {plane.across[0]} and {plane.up[0]} with logarithmic axes,"
-        f" colored by the {plane.measured}: at the point it is {share:.0f} %.",
-        caption=f"{plane.decides}: {plane.measured}, from white, 0, to blue, 100 %.",
+        f" colored by the {plane.measured.rstrip(',')}: at the point it is"
+        f" {shown}{front}.",
+        caption=f"{plane.decides}: {plane.measured.rstrip(',')}, more where it is"
+        f" darker{front}.",
     )
+
+
+def place_of(axis: tuple[str, float, float], place: float) -> float:
+    """A place along an axis, or the nearest one where its number is whole."""
+    name, low, high = axis
+    if name not in WHOLE:
+        return place
+    number = np.floor(low * (high / low) ** place + 0.5)
+    return float(np.log(number / low) / np.log(high / low))
 
 
 def value_at(grid: Array, across: float, up: float) -> float:

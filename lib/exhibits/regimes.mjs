@@ -3,9 +3,12 @@
 import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
 
 const NAMES = ["width", "depth", "heads", "tokens", "spread"];
-const ROW = 43; // pixels of the height of a gauge
+const ROW = 57; // pixels of the height of a gauge
+const [BAR, THICK, NAMED] = [23, 14, 46]; // of its bar, and of the names of its zones
 
 const many = (count) => Math.round(count).toLocaleString("en");
+// What is lost in rounding is not printed.
+const few = (value) => (value < 1e-6 ? "less than 10⁻⁶" : short(value));
 
 export default ({ stage, state, values, call, act, put }) => {
   const menu = document.createElement("select");
@@ -19,7 +22,7 @@ export default ({ stage, state, values, call, act, put }) => {
   stage.append(menu, canvas);
   const arrays = {};
   for (const name of ["score", "chance", "place", "share", "node", "weight", "orders", "log_factorial"]) arrays[name] = Float64Array.from(state[name]);
-  let found, colors;
+  let found, colors, chosen = state.chosen;
 
   const ask = (name, inputs) => {
     const answer = call(name, inputs);
@@ -44,10 +47,14 @@ export default ({ stage, state, values, call, act, put }) => {
       spread: lengths.spread, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
     };
     const sizes = NAMES.map((name) => values[name]);
-    menu.value = String(state.models.findIndex((_, i) => sizes.every((size, k) => size === state.sizes[NAMES.length * i + k])));
+    // Several models have the same sizes: the one that was chosen stays.
+    const alike = (i) => i >= 0 && sizes.every((size, k) => size === state.sizes[NAMES.length * i + k]);
+    if (!alike(chosen)) chosen = state.models.findIndex((_, i) => alike(i));
+    menu.value = String(chosen);
   };
   menu.addEventListener("change", () => {
-    const first = NAMES.length * Number(menu.value);
+    chosen = Number(menu.value);
+    const first = NAMES.length * chosen;
     if (first >= 0) act(() => { NAMES.forEach((name, k) => put(name, state.sizes[first + k])); compute(); });
   });
 
@@ -67,38 +74,50 @@ export default ({ stage, state, values, call, act, put }) => {
         state.zones[i].split("|").forEach((zone, k) => {
           pen.globalAlpha = k % 2 ? 0.34 : 0.14;
           pen.fillStyle = colors.accent;
-          pen.fillRect(edges[k], top + 18, edges[k + 1] - edges[k], 19);
+          pen.fillRect(edges[k], top + BAR, edges[k + 1] - edges[k], THICK);
           pen.globalAlpha = 1;
           pen.fillStyle = colors.ink;
-          if (pen.measureText(zone).width < edges[k + 1] - edges[k] - 4) pen.fillText(zone, (edges[k] + edges[k + 1]) / 2, top + 28);
+          if (pen.measureText(zone).width < edges[k + 1] - edges[k] - 4) pen.fillText(zone, (edges[k] + edges[k + 1]) / 2, top + NAMED);
         });
         pen.fillStyle = colors.ink;
         pen.textAlign = "left";
-        pen.fillText(name, 1, top + 8);
+        pen.fillText(name, 1, top + 7);
+        edges.slice(0, state.zones[i].split("|").length).forEach((edge, k) => {
+          pen.fillText(short(k ? state.breaks[2 * i + k - 1] : low), edge + 3, top + BAR + THICK / 2);
+          if (k) pen.fillRect(edge, top + BAR, 1, THICK + 3);
+        });
         pen.textAlign = "right";
-        pen.fillText(short(found.shown[i]), w - 1, top + 8);
+        pen.fillText(few(found.shown[i]), w - 1, top + 7);
+        pen.fillText(short(high), w - 3, top + BAR + THICK / 2);
         const x = Math.min(w - 6, Math.max(6, place(found.shown[i])));
         pen.fillStyle = colors.mark;
-        pen.fillRect(x - 1, top + 15, 2, 24);
+        pen.strokeStyle = colors.ink;
         pen.beginPath();
-        pen.arc(x, top + 15, 5, 0, 2 * Math.PI);
+        for (const [a, b] of [[0, 0], [-6, -9], [6, -9]]) pen.lineTo(x + a, top + BAR + b);
+        pen.closePath();
         pen.fill();
+        pen.stroke();
       });
     },
     changed: compute,
-    reset: compute,
+    reset() {
+      chosen = state.chosen;
+      compute();
+    },
     text() {
       const [time, kurtosis, , , order, cosine] = found.shown;
-      const special = state.special[Number(menu.value)];
+      const special = state.special[chosen];
       const percent = (share) => `${short(100 * share)}\u00a0%`;
-      return (
-        `${special ? `${state.models[Number(menu.value)]}. ` : ""}T = ${short(time)}: the logarithm of a token's squared length varies by ${short(found.spread)} between networks.` +
-        ` Excess kurtosis ${short(kurtosis)}, of which infinite width leaves ${short(found.limit)}.` +
-        ` A token puts ${percent(found.tied)} on itself where queries are keys; where they are independent it sees ${many(found.seen)} of ${many(values.tokens)}.` +
-        ` Random tokens share a hemisphere with probability ${short(found.chance)}.` +
-        ` ${order} orders of the softmax give 5\u00a0%; with shared layers the cosine ends at ${short(cosine)}.` +
-        `${special ? ` Not covered: trained weights, ${special}.` : ""}`
-      );
+      return [
+        special && `${state.models[chosen]}.`,
+        `T = ${short(time)}: the logarithm of a token's squared length varies by ${short(found.spread)} between networks.`,
+        `Excess kurtosis ${few(kurtosis)}, of which infinite width leaves ${few(found.limit)}.`,
+        `A token puts ${percent(found.tied)} on itself where queries are keys; where they are independent it sees ${many(found.seen)} of ${many(values.tokens)}.`,
+        `Random tokens share a hemisphere with probability ${short(found.chance)}.`,
+        `${order} ${order === 1 ? "order" : "orders"} of the softmax give 5\u00a0%.`,
+        `With shared layers the cosine ends at ${few(cosine)}.`,
+        special && `Not covered: trained weights, ${special}.`,
+      ].filter(Boolean).join("\n");
     },
   };
 };

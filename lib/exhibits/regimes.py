@@ -25,11 +25,11 @@ _NOISE = numbers.noise(BRANCH)
 # Name, ends, whether logarithmic, where zones end, and what the zones are called.
 GAUGES: tuple[tuple[str, float, float, bool, tuple[float, ...], tuple[str, ...]], ...]
 GAUGES = (
-    # The spread of log length is a tenth and one at the ends of the middle zone.
+    # The standard deviation of log squared length is 0.1 and 1 where zones meet.
     ("depth/width", 1e-4, 10, True, (0.005 / _NOISE, 0.5 / _NOISE),
      ("width first", "both", "depth first")),
-    ("excess kurtosis", 1e-4, 10, True, (0.05,), ("Gaussian", "heavy tails")),
-    ("β/log m", 0, 3, False, (1.0,), ("sees all", "sees itself")),
+    ("excess kurtosis", 1e-4, 10, True, (0.05,), ("Gaussian", "non-Gaussian")),
+    ("β/log m", 0, 3, False, (1.0,), ("sees all", "can see itself")),
     ("m/d", 0.01, 1000, True, (2.0,), ("one hemisphere", "no hemisphere")),
     ("softmax orders", 0, 16, False, (2.5,), ("two", "more")),
     ("cosine of shared layers", 0, 1, False, (0.5,), ("apart", "one cluster")),
@@ -42,7 +42,7 @@ def regimes(
     r"""Live exhibit of the limits that a network of given sizes is near.
 
     Each gauge is a number that decides between limits; its zones are named by them, and
-    a dot says where the network stands. The reader chooses a published model, or moves
+    a mark says where the network stands. The reader chooses a published model, or moves
     its sizes. It computes by the functions of :mod:`lib.regimes.numbers`.
 
     Parameters
@@ -172,14 +172,14 @@ def draw_regimes(
     tokens: float,
     spread: float,
 ) -> BookFigure:
-    """Gauges one below the other, each with a dot for the network."""
+    """Gauges one below the other, each with a mark for the network."""
     sizes = {
         "width": width, "depth": depth, "heads": heads, "tokens": tokens,
         "spread": spread,
     }  # fmt: skip
     found = readings(state, **sizes)
     with style():
-        fig = Figure(figsize=(4.2, 3.5))
+        fig = Figure(figsize=(4.2, 4.3))
         fig.set_layout_engine("none")
         ax = fig.add_axes((0.02, 0.01, 0.96, 0.98))
         ax.set(xlim=(0, 1), ylim=(-len(GAUGES), 0))
@@ -203,8 +203,10 @@ def _named(state: State, sizes: Mapping[str, float]) -> str:
         f" {sizes['heads']:.0f} heads, {sizes['tokens']:,.0f} tokens, logits of"
         f" standard deviation {sizes['spread']:.2g}"
     )
-    if [*sizes.values()] in state["sizes"]:
-        return f"{state['models'][state['sizes'].index([*sizes.values()])]}: {words}"
+    # Several models have the same sizes: the one that was chosen comes first.
+    for k in (state["chosen"], *range(len(state["models"]))):
+        if state["sizes"][k] == [*sizes.values()]:
+            return f"{state['models'][k]}: {words}"
     return words
 
 
@@ -222,14 +224,24 @@ def _draw_gauge(ax: Axes, top: float, gauge: Any, value: float) -> None:
     for k, zone in enumerate(zones):
         left, right = edges[k], edges[k + 1]
         ax.fill_between(
-            [left, right], top - 0.85, top - 0.42, color=COLORS[0],
+            [left, right], top - 0.66, top - 0.38, color=COLORS[0],
             alpha=(0.12, 0.3, 0.12)[k], linewidth=0,
         )  # fmt: skip
-        ax.text((left + right) / 2, top - 0.65, zone, fontsize=11, **_CENTERED)
-    ax.text(0, top - 0.2, name, fontsize=11.5, va="center")
-    ax.text(1, top - 0.2, _short(value), fontsize=11.5, ha="right", va="center")
-    ax.plot([place(value)] * 2, [top - 0.9, top - 0.37], color=INK, linewidth=1.2)
-    ax.plot(place(value), top - 0.37, "o", color=COLORS[1], markersize=6, clip_on=False)
+        ax.text((left + right) / 2, top - 0.8, zone, fontsize=11, **_CENTERED)
+        border = _short((low, *breaks)[k])
+        ax.text(left + 0.01, top - 0.52, border, fontsize=10.5, va="center_baseline")
+        if k:
+            ax.plot([left] * 2, [top - 0.72, top - 0.38], color=INK, linewidth=1)
+    ax.text(
+        0.99, top - 0.52, _short(high), fontsize=10.5, ha="right",
+        va="center_baseline",
+    )  # fmt: skip
+    ax.text(0, top - 0.15, name, fontsize=11.5, va="center")
+    ax.text(1, top - 0.15, _short(value), fontsize=11.5, ha="right", va="center")
+    ax.plot(
+        place(value), top - 0.33, "v", color=COLORS[1], markeredgecolor=INK,
+        markersize=7, clip_on=False,
+    )  # fmt: skip
 
 
 _CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
@@ -239,5 +251,6 @@ def _short(value: float) -> str:
     """A number of two or three digits."""
     if value == round(value) and abs(value) < 1e4:
         return f"{value:.0f}"
+    value *= 1 + 1e-12  # halves go up, as in the browser
     text = f"{value:.2g}" if abs(value) < 1 else f"{value:.3g}"
     return text.replace("-", "−")

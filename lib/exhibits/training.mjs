@@ -1,12 +1,14 @@
 // The patches of an image where their tokens are, layer by layer, while a model trains;
 // beside them the cosines of all pairs. What was saved stands in the state; here it is
-// drawn, and between what was saved on straight lines.
+// drawn, and on the way between what was saved on straight lines. Sliders come to rest
+// at what was saved.
 import { colorsOf, fitted, short } from "./exhibit.mjs";
 
 const BLANK = 8; // between the plane and the pile, in pixels
+const WAYS = { ArrowRight: 1, ArrowUp: 1, PageUp: 1, ArrowLeft: -1, ArrowDown: -1, PageDown: -1 };
 
-export default ({ stage, state, values, redraw }) => {
-  const { steps, layers, bins, tops, scale, side, names, classes } = state;
+export default ({ stage, state, values, redraw, act, put }) => {
+  const { steps, layers, bins, top, scale, side, names, classes } = state;
   const images = names.length;
   const m = state.places.length / (2 * images * steps.length * layers);
   const across = Math.round(Math.sqrt(m));
@@ -30,6 +32,30 @@ export default ({ stage, state, values, redraw }) => {
     label.replaceChildren(label.querySelector("input"), image);
     return image;
   });
+
+  // Keys go from one saved step or layer to the next, and what is let go between two
+  // moves to the nearer one.
+  const saves = { step: steps, layer: [...Array(layers).keys()] };
+  const sliders = figure.querySelectorAll(".exhibit-controls input[type=range]");
+  Object.entries(saves).forEach(([name, stops], k) => {
+    const rest = (value) => act(() => put(name, value));
+    sliders[k].addEventListener("keydown", (event) => {
+      const way = WAYS[event.key];
+      if (way === undefined) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      const beyond = stops.filter((stop) => way * (stop - values[name]) > 1e-9);
+      if (beyond.length) rest(way > 0 ? beyond[0] : beyond[beyond.length - 1]);
+    });
+    sliders[k].addEventListener("change", () => rest(stops[nearest(stops, values[name])]));
+  });
+  // The nearest of some numbers, in the logarithm, by its place.
+  const nearest = (stops, value) => {
+    const gap = (stop) => Math.abs(Math.log((stop + 1) / (value + 1)));
+    return stops.reduce((best, stop, k) => (gap(stop) < gap(stops[best]) ? k : best), 0);
+  };
+  const interpolated = () => Object.entries(saves).some(
+    ([name, stops]) => !stops.some((stop) => Math.abs(stop - values[name]) < 1e-6));
 
   // A part of what was saved for an image, `size` numbers at each step and layer, between
   // the saved ones on straight lines: in the logarithm of the step after the first.
@@ -69,6 +95,7 @@ export default ({ stage, state, values, redraw }) => {
     const box = 2 * side * unit;
     pen.imageSmoothingEnabled = false;
     pen.lineWidth = 1;
+    pen.setLineDash(interpolated() ? [2, 3] : []);
     for (let k = 0; k < m; k++) {
       const x = size / 2 + (unit * places[2 * k]) / scale - box / 2;
       const y = size / 2 - (unit * places[2 * k + 1]) / scale - box / 2;
@@ -85,9 +112,8 @@ export default ({ stage, state, values, redraw }) => {
   const pile = (pen, left, right, foot) => {
     const shares = saved("shares", bins, values.step, values.layer);
     const before = saved("shares", bins, 0, values.layer);
-    const top = tops.find((each) => Math.max(...shares, ...before) <= each) ?? 1;
     const head = 10;
-    const high = (share) => foot - (foot - head) * Math.min(1, share / top);
+    const high = (share) => foot - ((foot - head) * share) / top;
     const one = (right - left) / bins;
     pen.fillStyle = colors.accent;
     shares.forEach((share, k) => pen.fillRect(left + (k + 0.06) * one, high(share), 0.88 * one, foot - high(share)));
@@ -134,13 +160,13 @@ export default ({ stage, state, values, redraw }) => {
       const number = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");
       const [cosine] = saved("cosines", 1, step, layer);
       const [first] = saved("cosines", 1, 0, layer);
-      const nearest = steps.reduce((best, each, k) => (Math.abs(Math.log((each + 1) / (step + 1))) < Math.abs(Math.log((steps[best] + 1) / (step + 1))) ? k : best), 0);
-      const clusters = state.clusters[(image * steps.length + nearest) * layers + Math.round(layer)];
-      const guess = classes[state.guesses[image * steps.length + nearest]];
-      const sure = state.sure[image * steps.length + nearest];
+      const [clusters] = saved("clusters", 1, step, layer);
+      const near = nearest(steps, step);
+      const guess = classes[state.guesses[image * steps.length + near]];
+      const sure = state.sure[image * steps.length + near];
       return (
-        `Training step ${Math.round(step)}, layer ${short(layer)}: mean cosine ${number(cosine)} (before training ${number(first)}),` +
-        ` ${m} tokens in ${clusters.toFixed(1)} clusters. Label: ${names[image]}; after ${steps[nearest]} steps the network says ${guess} (${sure} %).`
+        `Training step ${Math.round(step)}, layer ${short(layer)}${interpolated() ? ", interpolated" : ""}: mean cosine ${number(cosine)} (before training ${number(first)}),` +
+        ` ${m} tokens in ${clusters.toFixed(1)} clusters. Label: ${names[image]}; after ${steps[near]} steps the network says ${guess} (${sure} %).`
       );
     },
   };

@@ -23,13 +23,12 @@ from lib.transformer.classifier import require_labels
 
 State = Mapping[str, Any]
 BINS = 20  # of the cosine, from −1 to 1
-# Tops of the axis of shares; the lowest one that has room is taken.
-TOPS = (0.1, 0.2, 0.4, 1.0)
 SCALE = 100  # places are stored in hundredths
 _DRAWN = (
-    "Each tile stands where the token of its patch is. The bars are the cosines of all"
-    " pairs of tokens, the line those of the same network before training. Between the"
-    " steps that were saved, and between layers, all moves on straight lines."
+    "Each tile stands at the token of its patch, in the two directions in which these"
+    " differ most. The bars are the cosines of all pairs of tokens, the line those of"
+    " the same network before training. Between saved steps, and between layers,"
+    " everything is interpolated (dashed)."
 )
 SIDE = 0.13  # half the side of a tile, where the farthest place is 1
 
@@ -52,7 +51,9 @@ def training(
     distances of the directions of the tokens best; beside it the cosines of all pairs,
     and as a line those of the same model before training. The reader moves training
     step and layer and clicks another image. Between the steps that were saved, and
-    between layers, tokens and shares are moved on straight lines.
+    between layers, tokens and shares are moved on straight lines, which the outlines
+    of the patches and the text say; on the site the sliders come to rest at what was
+    saved. One axis serves all shares.
 
     Parameters
     ----------
@@ -104,16 +105,17 @@ def training(
                 for i in range(len(names))]  # fmt: skip
     places = np.stack([planes(tokens[:, :, i]) for i in range(len(names))])
     guesses = softmax(np.stack([run.logits for run in runs]))  # (steps, k, classes)
+    shares = np.array([[e.histogram for e in row] for row in measured])
     state = {
         "steps": steps,
         "layers": depth + 1,
         "bins": BINS,
-        "tops": TOPS,
+        "top": float(np.ceil(10 * shares.max()) / 10),
         "scale": SCALE,
         "side": SIDE,
         # Images first: one image is one part of each of these.
         "places": np.round(SCALE * places / np.abs(places).max()),
-        "shares": np.round([[e.histogram for e in row] for row in measured], 4),
+        "shares": np.round(shares, 4),
         "cosines": np.round([[e.cosines for e in row] for row in measured], 3),
         "clusters": [[e.clusters for e in row] for row in measured],
         "guesses": guesses.argmax(-1).T,
@@ -222,15 +224,17 @@ def draw_training(
     before = between(state["shares"][i], steps, 0, layer)
     cosine = float(between(state["cosines"][i], steps, step, layer))
     picture = pixels(state["pictures"][i])
+    exact = step in steps and layer == round(layer)
     with style():
         # Placed by hand: the plane is a square as high as the figure.
         fig = Figure(figsize=(4.6, 2.3))
         fig.set_layout_engine("none")
         plane = fig.add_axes((0.0, 0.0, 0.5, 1.0))
         pile = fig.add_axes((0.6, 0.2, 0.37, 0.75))
-        _draw_plane(plane, places, picture, state["side"])
-        _draw_pile(pile, shares, before, state["tops"])
+        _draw_plane(plane, places, picture, state["side"], "-" if exact else ":")
+        _draw_pile(pile, shares, before, state["top"])
     name, at = state["names"][i], f"layer {layer:.3g} after {step:.3g} steps"
+    at += "" if exact else " (interpolated)"
     return figure(
         fig,
         alt=f"The {len(places)} patches of an image ({name}) where their tokens are in"
@@ -241,9 +245,9 @@ def draw_training(
 
 
 def _draw_plane(
-    ax: Axes, places: Array, picture: npt.NDArray[np.uint8], side: float
+    ax: Axes, places: Array, picture: npt.NDArray[np.uint8], side: float, outline: str
 ) -> None:
-    """Patches at the places of their tokens."""
+    """Patches at the places of their tokens, outlined in a style of lines."""
     ax.set(xlim=(-1.13, 1.13), ylim=(-1.13, 1.13), aspect="equal")
     ax.axis("off")
     across = round(len(places) ** 0.5)
@@ -256,15 +260,14 @@ def _draw_plane(
         ax.plot(
             [box[0], box[1], box[1], box[0], box[0]],
             [box[2], box[2], box[3], box[3], box[2]],
-            color=COLORS[0], linewidth=0.7, zorder=k + 2,
+            color=COLORS[0], linewidth=0.7, linestyle=outline, zorder=k + 2,
         )  # fmt: skip
     ax.set(xlim=(-1.13, 1.13), ylim=(-1.13, 1.13))
 
 
-def _draw_pile(ax: Axes, shares: Array, before: Array, tops: Sequence[float]) -> None:
+def _draw_pile(ax: Axes, shares: Array, before: Array, top: float) -> None:
     """Shares of the pairs by their cosine, and as a line those before training."""
     edges = np.linspace(-1, 1, len(shares) + 1)
-    top = next(each for each in tops if max(shares.max(), before.max()) <= each)
     ax.set(xlim=(-1, 1), ylim=(0, top), xticks=[-1, 0, 1], yticks=[0, top])
     ax.tick_params(labelsize=11)
     ax.set_xlabel("cosine", labelpad=1)

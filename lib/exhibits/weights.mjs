@@ -11,7 +11,12 @@ const made = (tag, classes, parent, text = "") => {
   parent.append(element);
   return element;
 };
-const percent = (weight) => `${(100 * weight).toFixed(Math.abs(weight) < 0.0995 ? 1 : 0).replace("-", "−")} %`;
+const percent = (weight) => {
+  const [size, sign] = [100 * Math.abs(weight), weight < 0 ? "−" : ""];
+  if (size > 0 && size < 0.001) return sign ? ">−0.001 %" : "<0.001 %";
+  if (size > 0 && size < 0.095) return `${sign}${Number(size.toPrecision(1))} %`;
+  return `${sign}${size.toFixed(size > 0 && size < 9.95 ? 1 : 0)} %`;
+};
 
 export default ({ stage, state, values, call }) => {
   const m = state.names.length;

@@ -14,6 +14,7 @@ const SCRIPTS = {
   weights: () => import("./weights.mjs"),
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves
+const SHOWN_EVERY = 250; // for the eye
 const LONGEST = 0.05; // seconds that one frame may stand for: nothing is made up for
 const LATE = 40; // milliseconds to wait for a frame on a machine that is overloaded
 
@@ -114,11 +115,11 @@ const run = (figure, data, make, kernels) => {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const values = {};
   let playing = false, seen = false, stale = true, anew = true, frame = 0, last = 0, asked = 0, refused = false;
-  let told = "", toldAt = 0, waiting = 0;
+  let told = "", toldAt = 0, shownAt = 0, waiting = 0;
 
   const tell = (text) => {
     toldAt = performance.now();
-    if (text !== told) note.textContent = told = text;
+    if (text !== told) note.textContent = note.dataset.now = told = text;
   };
   // After what the reader did: once, when it is over.
   const say = () => {
@@ -151,6 +152,10 @@ const run = (figure, data, make, kernels) => {
     if (playing) {
       if (!guarded(() => view.tick(seconds))) play(false);
       else if (performance.now() > toldAt + SAID_EVERY) tell(view.text());
+      else if (now > shownAt + SHOWN_EVERY) {
+        shownAt = now;
+        note.dataset.now = view.text();
+      }
       stale = true;
     }
     if (stale && !refused) guarded(() => view.draw(anew));
@@ -206,12 +211,13 @@ const run = (figure, data, make, kernels) => {
     call: caller(kernels), random: generator(data.seed),
     put: (name, value) => setters[name]((values[name] = value)),
   };
+  const moves = () => !still.matches && !view.rests?.();
   const rows = [...controls.children];
   const view = make(api);
   if (view.tick) {
     toggle = button("Play", () => act(() => play(!playing)));
     button("Step", () => act(() => { play(false); view.step(); }));
-    button("Reset", () => act(() => { reset(); play(!still.matches); }));
+    button("Reset", () => act(() => { reset(); play(moves()); }));
   }
   if (view.again) button("Draw again", () => act(() => { view.again(); play(!still.matches); }));
   const setters = {};
@@ -238,7 +244,7 @@ const run = (figure, data, make, kernels) => {
   new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   document.addEventListener("visibilitychange", wake);
   still.addEventListener("change", () => still.matches && play(false));
-  play(!still.matches);
+  play(moves());
 };
 
 const mount = async (figure) => {

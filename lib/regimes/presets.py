@@ -46,7 +46,7 @@ class Preset:
         """Name, in words, what this model has and the model of the book has not."""
         known = self.family
         parts = (
-            f"positions {known.positions}", known.activation,
+            f"{known.positions} positions", known.activation,
             f"normalization {known.norm}",
             "all layers alike" if known.layers_shared else "", self.notes,
         )  # fmt: skip

@@ -191,7 +191,7 @@ def _depth_over_width(given: Sizes) -> Row:
     nearest = "width first is close" if spread < 0.1 else "depth and width together"
     return Row(
         "depth/width", float(law["time"]),
-        f"proportional: log length ~ N(−qT, 2qT) ({nearest})",
+        f"proportional: log squared length ~ N(−qT, 2qT) ({nearest})",
         f"over networks the logarithm of a token's squared length has mean {_n(mean)}"
         f" and standard deviation {_n(spread)}: half of them change it by more than"
         f" {_p(math.expm1(0.674 * spread))}",
@@ -249,9 +249,9 @@ def _kurtosis(given: Sizes) -> Row:
         f"one output over many networks has excess kurtosis {_n(law['kurtosis'])}; of"
         f" it c/H = {_n(main)} is left at infinite width (c = {_n(law['c'])})",
         f"keys of width {given.key_width} add b/(n_k H) = {_n(narrow)}"
-        f" (b = {_n(law['b'])}), random tokens a/n = {_n(law['a'] / given.width)}"
-        f" (a = {_n(law['a'])}) and a term of order 1/(nH) that is left out; simulated"
-        " at three widths",
+        f" (b = {_n(law['b'])}), random tokens on the sphere a/n"
+        f" = {_n(law['a'] / given.width)} (a = {_n(law['a'])}) and a term of order"
+        " 1/(nH) that is left out; simulated at three widths",
         "prop-narrow-heads",
     )  # fmt: skip
 

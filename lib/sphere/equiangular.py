@@ -188,7 +188,7 @@ def _require_cosine(name: str, cosine: npt.ArrayLike, n: int) -> Array:
 def require_start(cosine0: float, n: int) -> float:
     """Return a cosine that changes, between the two equilibria."""
     start = float(_require_cosine("cosine0", require_number("cosine0", cosine0), n))
-    if start >= 1 or start <= -1 / (n - 1) or 1 + (n - 1) * start <= 0:
+    if start >= 1 or start <= -1 / (n - 1):
         raise ValueError(f"cosine0={cosine0!r} is an equilibrium of n={n} tokens")
     return start
 

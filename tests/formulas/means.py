@@ -61,11 +61,6 @@ def frame(rng, rows, n):
     )[:rows]
 
 
-def uniform(rng, low, high):
-    """A random number with all its digits."""
-    return mpf(low) + (mpf(high) - low) * int(rng.integers(1, 10**15)) / 10**15
-
-
 def at_infinity(f, sizes):
     """Limit of f(n), a power series in 1/n: the polynomial through the given sizes."""
     x, p = [1 / mpf(n) for n in sizes], [f(n) for n in sizes]

@@ -9,6 +9,7 @@ test until somebody looks at both again::
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 from tools.texts import texts
@@ -42,11 +43,12 @@ def formula(label: str, tex: str):
     return marked
 
 
-def printed() -> list[Formula]:
+@cache
+def printed() -> tuple[Formula, ...]:
     """All displayed formulas of all statements of the book, in order."""
-    return [
+    return tuple(
         Formula(label, plain(tex))
         for path in texts()
         for _, label, body in STATEMENT.findall(path.read_text("utf-8"))
         for tex in DISPLAY.findall(body)
-    ]
+    )

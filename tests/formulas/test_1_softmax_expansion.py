@@ -7,18 +7,11 @@ from math import factorial, prod
 import numpy as np
 import pytest
 import sympy as sp
+from digits import fraction
 from mpmath import mp
 from printed import formula
 
-
-@pytest.fixture(autouse=True)
-def digits():
-    with mp.workdps(50):
-        yield
-
-
-def fraction(rng, low=-9):
-    return Fraction(int(rng.integers(low, 10)), int(rng.integers(1, 8)))
+DIGITS = 50
 
 
 def reals(rng, count, scale=1.0):

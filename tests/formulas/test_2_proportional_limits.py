@@ -1,34 +1,20 @@
 """Formulas on proportional limits: exact moments of a layer, Itô's formula, scales."""
 
-from fractions import Fraction
 from itertools import product
 from math import prod
 
 import numpy as np
 import pytest
 import sympy as sp
+from digits import exp, fraction, normals
 from mpmath import mp
 from printed import formula
 
-exp = np.frompyfunc(lambda x: mp.exp(x), 1, 1)
-
-
-@pytest.fixture(autouse=True)
-def digits():
-    with mp.workdps(60):
-        yield
-
-
-def fraction(rng, low=-9):
-    return Fraction(int(rng.integers(low, 10)), int(rng.integers(1, 8)))
+DIGITS = 60
 
 
 def objects(entries, *shape):
     return np.array(list(entries), dtype=object).reshape(shape)
-
-
-def reals(rng, *shape):
-    return objects(map(mp.mpf, rng.normal(size=prod(shape))), *shape)
 
 
 def settings(rng):
@@ -37,7 +23,7 @@ def settings(rng):
 
 
 def root_and_gram(rng, m):
-    C = np.tril(reals(rng, m, m))
+    C = np.tril(normals(rng, m, m))
     return C, C @ C.T
 
 
@@ -499,7 +485,7 @@ def relu_moment(angle, slopes, a, b):
 @pytest.mark.parametrize("angle", [0, "drawn", "drawn", mp.pi])
 def test_the_mean_of_a_shaped_relu(rng, angle):
     angle = mp.mpf(rng.uniform(0, 3.1) if angle == "drawn" else angle)
-    n, (c, d) = int(rng.integers(1, 50)), reals(rng, 2)
+    n, (c, d) = int(rng.integers(1, 50)), normals(rng, 2)
     up, down = 1 + c / mp.sqrt(n), 1 + d / mp.sqrt(n)
     size = mp.sqrt(mp.mpf(rng.uniform(0.1, 3)) * mp.mpf(rng.uniform(0.1, 3)))
     rho, keeps_lengths = mp.cos(angle), 2 / (up**2 + down**2)
@@ -556,7 +542,7 @@ b_{\mathrm{block}} &= b(V) + \gamma^2 \Big( \nu(\rho_{ij}) \sqrt{V_{ii} V_{jj}}
 @pytest.mark.parametrize("heads", [1, 2])
 def test_drift_and_noise_of_a_block(rng, heads):
     (gamma2, tau0), (C, V), n = settings(rng), root_and_gram(rng, 2), 10**60
-    c, d = slopes = reals(rng, 2)
+    c, d = slopes = normals(rng, 2)
     with mp.workdps(100):
         # The second layer starts where the first one ends, O(n^-½) from V.
         V = C @ C.T
@@ -627,8 +613,8 @@ def test_the_gradients_of_queries_and_keys(rng, identity):
     mp.dps, gamma = 140, mp.sqrt(settings(rng)[0])  # for differences of 1e-50
     for m, n, n_k in [(2, 1, 1), (2, 3, 2), (3, 2, 2), (4, 3, 1)]:
         tau = mp.sqrt(n_k) * (settings(rng)[1] * mp.sqrt(n) if identity else 1)
-        X, G, WV = reals(rng, m, n), reals(rng, m, n), reals(rng, n, n)
-        WQ, WK = reals(rng, n, n_k), reals(rng, n, n_k)
+        X, G, WV = normals(rng, m, n), normals(rng, m, n), normals(rng, n, n)
+        WQ, WK = normals(rng, n, n_k), normals(rng, n, n_k)
         shares = shares_of_the_bounds(X, G, WV, WQ, WK, gamma, tau, identity)
         assert max(shares) <= 1
         if m > 2:

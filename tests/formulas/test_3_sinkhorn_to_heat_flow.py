@@ -2,29 +2,13 @@
 
 import mpmath as mp
 import numpy as np
-import pytest
 import sympy as sp
+from digits import drawn, exp, gap, log, root
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from printed import formula
 
-exp, log = np.frompyfunc(mp.exp, 1, 1), np.frompyfunc(mp.log, 1, 1)
-root = np.frompyfunc(mp.sqrt, 1, 1)
-
-
-@pytest.fixture(autouse=True)
-def digits():
-    with mp.workdps(40):
-        yield
-
-
-def drawn(rng, low, high, *shape):
-    """Uniform numbers, as exact binary fractions of arbitrary precision."""
-    return np.frompyfunc(mp.mpf, 1, 1)(rng.uniform(low, high, shape))
-
-
-def gap(left, right):
-    return np.max(np.abs(np.asarray(left - right, dtype=object)))
+DIGITS = 40
 
 
 def partial(f, x, *axes):
@@ -163,12 +147,12 @@ def correlation(s, eps):
 
 
 EXPANSION = r"""\begin{aligned}
-B_{\rho,\varepsilon} = \mathrm{id} &+ \tfrac\varepsilon2 \nabla \log \rho \\
-&+ \tfrac{\varepsilon^2}8 \nabla \big( \Delta \log \rho
+& B_{\rho,\varepsilon} = \mathrm{id} + \tfrac\varepsilon2 \nabla \log \rho \\
+&\quad + \tfrac{\varepsilon^2}8 \nabla \big( \Delta \log \rho
 + \tfrac12 |\nabla \log \rho|^2 \big) + O(\varepsilon^4), \\
-F_\varepsilon(\rho) = {}&\tfrac12 \int \rho \log \rho
+& F_\varepsilon(\rho) = \tfrac12 \int \rho \log \rho
 + \tfrac d4 \log(2\pi\varepsilon) \\
-&- \tfrac\varepsilon{16} \int \rho\, |\nabla \log \rho|^2 + O(\varepsilon^3),
+&\quad - \tfrac\varepsilon{16} \int \rho\, |\nabla \log \rho|^2 + O(\varepsilon^3),
 \end{aligned}"""
 
 
@@ -236,9 +220,10 @@ def test_expansion_of_the_cost_on_the_line(rng):
 
 @formula(
     "prop-heat",
-    r"""\partial_t \rho_t = \tfrac12 \Delta \rho_t, \qquad
-\partial_t \rho_t + \nabla\!\cdot (v_t \rho_t) = 0, \qquad
-v_t = -\tfrac12 \nabla \log \rho_t .""",
+    r"""\begin{aligned}
+\partial_t \rho_t &= \tfrac12 \Delta \rho_t = - \nabla\!\cdot (v_t \rho_t), \\
+v_t &= -\tfrac12 \nabla \log \rho_t .
+\end{aligned}""",
 )
 def test_heat_as_transport(rng):
     a, w, t = crowd(rng)  # ρ₀ consists of point masses w at the places a
@@ -284,7 +269,8 @@ SIZES = [4 * 2**i for i in range(10)]
 SECOND = r"""\begin{aligned}
 &\frac{W_2(\mathrm{SB}^k_\varepsilon(\rho_0), \rho_T)}{\varepsilon^2}
 \to \Big( \int e_T^2\, \rho_T \Big)^{1/2} , \\
-&e_T = - \frac1{\rho_T} \int_0^T G_{T-t} * \frac{\rho_t x^{(3)}_t}6\, \mathrm dt
+&e_T = - \frac1{\rho_T} \int_0^T e^{(T-t)\Delta/2}\, \frac{\rho_t x^{(3)}_t}6\,
+\mathrm dt
 \end{aligned}"""
 
 
@@ -300,7 +286,7 @@ def test_constant_of_order_two_for_a_gaussian(rng):
     def third(x, t):  # of the paths, which are multiples of the root of s₀ + t
         return x * mp.diff(lambda r: mp.sqrt(s0 + r), t, 3) / mp.sqrt(s0 + t)
 
-    def source(x, t):  # G_{T−t} * (ρ_t x⁽³⁾/6)
+    def source(x, t):  # e^{(T−t)Δ/2} (ρ_t x⁽³⁾/6)
         y = x + mp.sqrt(T - t) * z
         return (bell * rho(y, t) * third(y, t)).sum() / 6
 

@@ -6,36 +6,18 @@ from itertools import combinations
 import mpmath as mp
 import numpy as np
 import pytest
+from digits import drawn, exp, gap, normals, root
 from printed import formula
 
-exp = np.frompyfunc(mp.exp, 1, 1)
-
-
-@pytest.fixture(autouse=True)
-def digits():
-    with mp.workdps(40):
-        yield
-
-
-def drawn(rng, low, high, *shape):
-    """Uniform numbers, as exact binary fractions of arbitrary precision."""
-    return np.frompyfunc(mp.mpf, 1, 1)(rng.uniform(low, high, shape))
-
-
-def number(rng, low, high):
-    return mp.mpf(rng.uniform(low, high))
-
-
-def gap(left, right):
-    return np.max(np.abs(np.asarray(left - right, dtype=object)))
+DIGITS = 40
 
 
 def unit(x):
-    return x / np.frompyfunc(mp.sqrt, 1, 1)((x**2).sum(axis=-1, keepdims=True))
+    return x / root((x**2).sum(axis=-1, keepdims=True))
 
 
 def tokens(rng, n, d):
-    return unit(np.frompyfunc(mp.mpf, 1, 1)(rng.normal(size=(n, d))))
+    return unit(normals(rng, n, d))
 
 
 def tangent(x, y):
@@ -108,7 +90,7 @@ def test_blocks_follow_the_sum(rng):
             x = unit(x + h * f(t, x))
         return x
 
-    t, x = number(rng, 0, 1), tokens(rng, n, d)
+    t, x = drawn(rng, 0, 1), tokens(rng, n, d)
     assert gap(mp.diff(lambda h: block(h, t, x), 0), velocity(t, x)) < 1e-25
 
 
@@ -121,7 +103,7 @@ def test_blocks_follow_the_sum(rng):
 def test_what_the_divergence_says(rng, d):
     # The density e^⟨m,x⟩ up to a factor, under attention. Its Z depends on r = |βx + m|
     # as the mean of e^(r y₁) under the uniform law: I₀(r) or sinh(r)/r.
-    beta, m = number(rng, 0.3, 2), drawn(rng, -1, 1, d)
+    beta, m = drawn(rng, 0.3, 2), drawn(rng, -1, 1, d)
 
     def X(x):
         a = beta * x + m
@@ -168,7 +150,7 @@ def test_what_the_divergence_says(rng, d):
 )
 def test_both_models_climb(rng):
     n, d = int(rng.integers(2, 6)), int(rng.integers(2, 5))
-    beta = number(rng, 0.3, 3) * int(rng.choice([-1, 1]))
+    beta = drawn(rng, 0.3, 3) * int(rng.choice([-1, 1]))
     x, w = tokens(rng, n, d), drawn(rng, 0.5, 1.5, n)
     w = w / w.sum()
 
@@ -201,8 +183,8 @@ def cosine_speed(G, beta):
     r"\dot\rho = \frac{2 (1 - \rho)\, (1 + (n-1) \rho)}{e^{\beta(1 - \rho)} + n - 1} .",
 )
 def test_equal_cosines_stay_equal(rng):
-    n, beta = int(rng.integers(2, 7)), number(rng, -3, 5)
-    rho = number(rng, -1 / (n - 1) + 0.01, 0.99)
+    n, beta = int(rng.integers(2, 7)), drawn(rng, -3, 5)
+    rho = drawn(rng, -1 / (n - 1) + 0.01, 0.99)
     G = equal_cosines(n, rho)
     x = np.array(mp.cholesky(mp.matrix(G.tolist())).tolist()).reshape(n, n)
     moved = field(x, beta)
@@ -223,8 +205,8 @@ t_*(\delta) &= \frac{n-1}{2n} \log \frac{n - (n-1)\delta}\delta \\
 \end{aligned}""",
 )
 def test_time_to_a_cosine(rng):
-    n, beta = int(rng.integers(2, 7)), number(rng, 0.1, 8)
-    delta = number(rng, 0.01, 0.9)
+    n, beta = int(rng.integers(2, 7)), drawn(rng, 0.1, 8)
+    delta = drawn(rng, 0.01, 0.9)
 
     def slowness(rho):
         return 1 / cosine_speed(equal_cosines(n, rho), beta)[0, 1]
@@ -254,7 +236,7 @@ I_{k + d/2 - 1}(\beta) ,
 \end{aligned}""",
 )
 def test_growth_of_modes(rng):
-    d, k, beta = int(rng.integers(2, 9)), int(rng.integers(1, 6)), number(rng, 0.2, 6)
+    d, k, beta = int(rng.integers(2, 9)), int(rng.integers(1, 6)), drawn(rng, 0.2, 6)
     # Y = Re (y₁ + i y₂)ᵏ as coefficients and exponents. We look at e₁, where Y is 1.
     even = range(0, k + 1, 2)
     Y = [((-1) ** (j // 2) * mp.binomial(k, j), k - j, j) for j in even]
@@ -298,7 +280,7 @@ def closing_speed(alpha, beta, m=1):
     r"\dot\alpha = - \frac{2 \sin\alpha}{1 + e^{\beta(1 - \cos\alpha)}} .",
 )
 def test_speed_of_two_clusters(rng):
-    alpha, beta, m = number(rng, 0, 3.14), number(rng, -3, 9), int(rng.integers(1, 5))
+    alpha, beta, m = drawn(rng, 0, 3.14), drawn(rng, -3, 9), int(rng.integers(1, 5))
     right = -2 * mp.sin(alpha) / (1 + mp.exp(beta * (1 - mp.cos(alpha))))
     assert abs(closing_speed(alpha, beta, m) / right - 1) < 1e-25
 
@@ -308,7 +290,7 @@ def test_speed_of_two_clusters(rng):
     r"T \cdot 2\beta \sin^2\!\alpha(0)\; e^{-\beta(1 - \cos\alpha(0))} \to 1 .",
 )
 def test_time_of_two_clusters(rng):
-    start, end = number(rng, 1.2, 2.5), number(rng, 0.1, 0.4)
+    start, end = drawn(rng, 1.2, 2.5), drawn(rng, 0.1, 0.4)
 
     def product(beta):
         # Time is spent at the start: beyond 100/β of 1 − cos α less than e⁻¹⁰⁰ of it.
@@ -332,7 +314,7 @@ def test_time_of_two_clusters(rng):
 \mathrm dt + \sqrt{2 (1 - b)}\; \mathrm dB \Big) ,""",
 )
 def test_drift_and_noise_of_a_fresh_layer(rng):
-    d, beta = int(rng.integers(2, 6)), number(rng, -3, 4)
+    d, beta = int(rng.integers(2, 6)), drawn(rng, -3, 4)
     x = tokens(rng, 2, d)
     y = attention(x, beta) @ x
     rho = x[0] @ x[1]

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
+from digits import drawn
 from means import (
     at_infinity,
     chi_square,
@@ -15,21 +16,16 @@ from means import (
     moments_of_tanh,
     number,
     rational,
-    uniform,
     variables,
 )
 from mpmath import mp, mpf
 from printed import formula
 from sympy import QQ, Symbol, exp, series
 
+DIGITS = 32
+
 TWO = range(2)  # tokens; there are two in most tests
 WIDTHS = [64 * 2**k for k in range(9)]
-
-
-@pytest.fixture(autouse=True)
-def digits():
-    with mp.workdps(32):
-        yield
 
 
 def gram(X):
@@ -58,10 +54,10 @@ def test_covariance_of_scores(rng):
             assert covariance == (a == b) * σ**2 * V[i, k] * V[j, l]
 
 
-GAMMA = (
-    r"\Gamma = \frac1H \sum_{a=1}^H A^a V A^{a\top},"
-    r" \qquad A^a = \operatorname{softmax}(p^{\circ,a}) ."
-)
+GAMMA = r"""\begin{aligned}
+    \Gamma &= \frac1H \sum_{a=1}^H A^a V A^{a\top}, \\
+    A^a &= \operatorname{softmax}(p^{\circ,a}) .
+    \end{aligned}"""
 
 
 @formula("thm-attention-limit", GAMMA)
@@ -126,7 +122,7 @@ class Row:
         self.V = C @ C.T
         self.mp_C, self.mp_V = (np.vectorize(number)(M) for M in (C, self.V))
         # The difference of the two scores is normal with the variance a in the limit.
-        self.a = uniform(rng, 0.3, 1.0)
+        self.a = drawn(rng, 0.3, 1.0)
         self.σ = mp.sqrt(self.a / number(self.V[0, 0] * δ**2))
 
     def u(self, g, t=1):
@@ -255,7 +251,7 @@ def cosines(x, h):
 )
 def test_average_in_one_network(rng):
     """First and second moment of the average, for two heads and cosines."""
-    row, H, θ = Row(rng), 2, uniform(rng, 0.5, 2)
+    row, H, θ = Row(rng), 2, drawn(rng, 0.5, 2)
     us = [(row.u(g), w) for g, w in grid(0.36, 10)]
     vs = [((u + u_) / 2, w * w_) for (u, w), (u_, w_) in product(us, us)]
 
@@ -336,16 +332,17 @@ def test_kurtosis_at_a_width(rng):
 
 @formula(
     "thm-programs",
-    r"\frac1n \sum_{\alpha=1}^n \psi(h^1_\alpha, \dots, h^k_\alpha) \Rightarrow"
-    r" \mathbb E\big[ \psi(Z^{h^1}, \dots, Z^{h^k}) \,\big|\,"
-    r" p^\circ_1, \dots, p^\circ_r \big] ,",
+    r"\begin{aligned} \frac1n & \sum_{\alpha=1}^n"
+    r" \psi(h^1_\alpha, \dots, h^k_\alpha) \\"
+    r" &\Rightarrow \mathbb E\big[ \psi(Z^{h^1}, \dots, Z^{h^k}) \,\big|\,"
+    r" p^\circ_1, \dots, p^\circ_r \big] , \end{aligned}",
 )
 def test_average_of_a_program(rng):
     """Moments of the average of cos(h¹ + h²): h¹ = p x and h² = y, normal inputs.
 
     The scalar p has the factors W b sign(z) and W' sign(z), with another input z.
     """
-    b, ρ = uniform(rng, 0.4, 0.8), uniform(rng, -0.9, 0.9)  # of x and y
+    b, ρ = drawn(rng, 0.4, 0.8), drawn(rng, -0.9, 0.9)  # of x and y
 
     def moments(n):
         law = [(b * x, w) for x, w in weights_at_width(n, mpf(0.36), 10)]
@@ -371,8 +368,8 @@ def test_average_of_a_program(rng):
 
 @formula(
     "thm-programs",
-    r"\mathrm{Cov}(p^\circ_b, p^\circ_c) ="
-    r" \mathbb E\big[ Z^{g^{b,1}} Z^{g^{b,2}} Z^{g^{c,1}} Z^{g^{c,2}} \big] .",
+    r"\mathrm{Cov}(p^\circ_b, p^\circ_{b'}) ="
+    r" \mathbb E\big[ Z^{g^{b,1}} Z^{g^{b,2}} Z^{g^{b',1}} Z^{g^{b',2}} \big] .",
 )
 def test_covariance_of_scalars(rng):
     """For given vectors h, whose coordinates are the law of their limit variables."""
@@ -412,12 +409,12 @@ def test_tied_scores(rng):
 
 @formula(
     "prop-rate",
-    r"n \big( F_n(y) - F(y) \big) \to"
-    r" \sum_{a=1}^H \big( \partial_{t_a}^2 + \partial_{t'_a}^2 \big)\,"
-    r" \mathbb E\, \Phi\big( y/\sqrt v \big) \Big|_{t = t' = 1}",
+    r"\begin{aligned} & n \big( F_n(y) - F(y) \big) \\"
+    r" &\quad \to \sum_{a=1}^H \big( \partial_{t_a}^2 + \partial_{t'_a}^2 \big)\,"
+    r" \mathbb E\, \Phi\big( y/\sqrt v \big) \Big|_{t = t' = 1} \end{aligned}",
 )
 def test_rate(rng):
-    row, H, y = Row(rng), 2, uniform(rng, 0.2, 2)
+    row, H, y = Row(rng), 2, drawn(rng, 0.2, 2)
     points = grid(0.4, 9)
     us = [(row.u(g), w) for g, w in points]
 

@@ -1,17 +1,11 @@
 """The formulas of the chapter on the order of limits."""
 
 import numpy as np
-import pytest
 import sympy
-from means import at_infinity, uniform
+from digits import drawn
+from means import at_infinity
 from mpmath import mp, mpf
 from printed import formula
-
-
-@pytest.fixture(autouse=True)
-def digits():
-    with mp.workdps(30):
-        yield
 
 
 @formula(
@@ -26,7 +20,7 @@ def test_tokens_and_step(rng):
 
     A formal statement, so here only its first step is compared.
     """
-    b, c = uniform(rng, 0.1, 0.3), uniform(rng, 0.25, 0.5)
+    b, c = drawn(rng, 0.1, 0.3), drawn(rng, 0.25, 0.5)
 
     def density(x):
         return 1 + b * mp.cos(2 * mp.pi * x)
@@ -75,8 +69,8 @@ def test_step_and_horizon(rng):
     variance = sympy.lambdify(
         (s, ε), 4 * s - 4 * covariance + covariance**2 / s, "mpmath"
     )
-    s_0 = uniform(rng, 0.1, 3)
-    for step in [2 * s_0] + [2 * s_0 * uniform(rng, 0, 1) ** 3 for _ in range(8)]:
+    s_0 = drawn(rng, 0.1, 3)
+    for step in [2 * s_0] + [2 * s_0 * drawn(rng, 0, 1) ** 3 for _ in range(8)]:
         now = s_0
         for k in range(500):
             # Up to the last digits: without a step both sides are 0.
@@ -90,10 +84,10 @@ def test_step_and_horizon(rng):
     \beta \sin^2\!\alpha(0)\; e^{-\beta(1 - \cos\alpha(0))} \to 1 .""",
 )
 def test_time_of_two_clusters(rng):
-    w = [uniform(rng, 0.1, 0.9)]
+    w = [drawn(rng, 0.1, 0.9)]
     w.append(1 - w[0])
-    start = uniform(rng, 0.8, 2.6)
-    end = start * uniform(rng, 0.2, 0.6)
+    start = drawn(rng, 0.8, 2.6)
+    end = start * drawn(rng, 0.2, 0.6)
 
     def speed(α, β):
         """How fast the angle falls: each moves with a tangential part of the mean."""

@@ -2,37 +2,25 @@
 
 import numpy as np
 import pytest
-from means import (
-    chi_square,
-    frame,
-    grid,
-    mean,
-    moments_of_tanh,
-    normal,
-    uniform,
-    variables,
-)
+from digits import drawn
+from means import chi_square, frame, grid, mean, moments_of_tanh, normal, variables
 from mpmath import mp, mpf
 from printed import formula
 from sympy import QQ, Symbol, exp, factorial, lambdify, series
 
 
-@pytest.fixture(autouse=True)
-def digits():
-    with mp.workdps(30):
-        yield
-
-
 @formula(
     "prop-narrow-heads",
-    r"""\kappa = \frac3H \Big[ \Big( 1 + \frac2{n_k} \Big)
-    \frac{\mathbb E\, u^2}{(\mathbb E\, u)^2} - 1 \Big] , \qquad
-    u = \sum_j s_j^2 ,""",
+    r"""\begin{aligned}
+    \kappa &= \frac3H \Big[ \Big( 1 + \frac2{n_k} \Big)
+    \frac{\mathbb E\, u^2}{(\mathbb E\, u)^2} - 1 \Big] , \\
+    u &= \sum_j s_j^2 ,
+    \end{aligned}""",
 )
 @pytest.mark.parametrize(("n", "H", "n_k"), [(2, 2, 4), (3, 1, 5)])
 def test_narrow_heads(rng, n, H, n_k):
     """Fourth moment of the output for two tokens, with real weights."""
-    σ = uniform(rng, 0.3, 0.7)
+    σ = drawn(rng, 0.3, 0.7)
     X = frame(rng, 2, n)  # times sqrt(n): the tokens
     W, O, τ = variables((H, n, n_k), (H, n_k), (H,))  # noqa: E741
     y = 0
@@ -66,7 +54,7 @@ def test_narrow_heads(rng, n, H, n_k):
 )
 def test_share_that_orders_leave(rng):
     """The limit of m s_i is e^x/E e^x, its orders those of e^(tx)/E e^(tx)."""
-    σ, t, x = uniform(rng, 0.3, 2), Symbol("t"), Symbol("x")
+    σ, t, x = drawn(rng, 0.3, 2), Symbol("t"), Symbol("x")
     # Sums over many tokens consist of means of the powers of the scores.
     below = sum(Symbol("σ") ** r * normal(r) * t**r / factorial(r) for r in range(7))
     orders = series(exp(t * x) / below, t, 0, 7).removeO()

@@ -42,13 +42,42 @@ FAILS, HANGS, CRASHES, BREAKS = "fails", "hangs", "crashes", "stops the collecti
 Outcome = dict[str, Any]
 
 
-class Bench:
-    """Copies of the book, one a job, and the processes that run in them."""
+class Crew:
+    """Some jobs at once, and the processes that run for them."""
 
-    def __init__(self, root: Path, jobs: int):
-        self.root, self.jobs = root, jobs
+    def __init__(self, jobs: int):
+        self.jobs = jobs
         self.running: set[int] = set()
         self.stopped = False
+
+    def each(
+        self, work: Callable[[Any], Any], things: Iterable[Any], what: str
+    ) -> Iterator[tuple[Any, Any]]:
+        """Each thing with what came of it; an interruption ends all processes."""
+        from tqdm import tqdm
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            tasks = {pool.submit(self._unless_stopped, work, t): t for t in things}
+            try:
+                for task in tqdm(as_completed(tasks), total=len(tasks), desc=what):
+                    yield tasks[task], task.result()
+            finally:
+                self.stopped = len(tasks) > sum(task.done() for task in tasks)
+                for task in tasks:
+                    task.cancel()
+                for process in [*self.running]:
+                    kill(process)
+
+    def _unless_stopped(self, work: Callable[[Any], Any], thing: Any) -> Any:
+        return None if self.stopped else work(thing)
+
+
+class Bench(Crew):
+    """Copies of the book, one a job."""
+
+    def __init__(self, root: Path, jobs: int):
+        super().__init__(jobs)
+        self.root = root
         self.free: SimpleQueue[Path] = SimpleQueue()
         for old in (root / FOLDER).glob("copy-*"):
             shutil.rmtree(old, ignore_errors=True)
@@ -91,9 +120,9 @@ class Bench:
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
             self.running.add(process.pid)
-            watch = Timer(seconds or 0, _kill, [process.pid])
+            watch = Timer(seconds or 0, kill, [process.pid])
             if self.stopped:
-                _kill(process.pid)
+                kill(process.pid)
             if seconds:
                 watch.start()
             try:
@@ -102,30 +131,9 @@ class Bench:
                 watch.cancel()
                 self.running.discard(process.pid)
             process.returncode = os.waitstatus_to_exitcode(status)
-            _kill(process.pid)  # what it may have left behind
+            kill(process.pid)  # what it may have left behind
         seconds_used = used.ru_utime + used.ru_stime
         return process.returncode, seconds_used, said.read_text("utf-8", "replace")
-
-    def each(
-        self, work: Callable[[Any], Any], things: Iterable[Any], what: str
-    ) -> Iterator[tuple[Any, Any]]:
-        """Each thing with what came of it; an interruption ends all processes."""
-        from tqdm import tqdm
-
-        with ThreadPoolExecutor(self.jobs) as pool:
-            tasks = {pool.submit(self._unless_stopped, work, t): t for t in things}
-            try:
-                for task in tqdm(as_completed(tasks), total=len(tasks), desc=what):
-                    yield tasks[task], task.result()
-            finally:
-                self.stopped = len(tasks) > sum(task.done() for task in tasks)
-                for task in tasks:
-                    task.cancel()
-                for process in [*self.running]:
-                    _kill(process)
-
-    def _unless_stopped(self, work: Callable[[Any], Any], thing: Any) -> Any:
-        return None if self.stopped else work(thing)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -136,7 +144,7 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-def _kill(group: int) -> None:
+def kill(group: int) -> None:
     try:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:

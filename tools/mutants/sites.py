@@ -1,8 +1,9 @@
 """Where the numerics of ``lib`` can be changed in one place, and to what.
 
 A mutant replaces one piece of one statement: an operator, a constant, a comparison, a
-sign, an axis, a function, two arguments, a factor that is dropped. What is printed or
-only said is left alone: docstrings, annotations, decorators, errors, warnings, texts.
+sign, an axis, a function, two arguments, a factor or a transpose that is dropped. What
+is printed or only said is left alone: docstrings, annotations, decorators, errors,
+warnings, texts.
 """
 
 from __future__ import annotations
@@ -94,7 +95,11 @@ def files(root: Path) -> list[Path]:
 
 def mutants(path: Path, root: Path) -> list[Mutant]:
     """Every mutant of a file."""
-    source, name = path.read_bytes(), path.relative_to(root).as_posix()
+    return mutants_of(path.read_bytes(), path.relative_to(root).as_posix())
+
+
+def mutants_of(source: bytes, name: str) -> list[Mutant]:
+    """Every mutant of a source; ``name`` is that of its file."""
     text, found, seen = _Text(source), [], Counter[tuple[str, bytes]]()
     for unit, nodes in _units(ast.parse(source), text):
         statement = source[unit.start : unit.end]
@@ -125,16 +130,20 @@ def sample(every: Iterable[Mutant], count: int, seed: int, root: Path) -> list[M
     for mutant in sorted(every, key=place):
         if len(chosen) == count:
             break
-        source = (root / mutant.file).read_bytes()
-        try:
-            changed = ast.dump(ast.parse(mutant.applied(source)))
-        except SyntaxError:
-            continue
-        if changed != ast.dump(ast.parse(source)):
+        if differs(mutant, (root / mutant.file).read_bytes()):
             chosen.append(mutant)
     if len(chosen) < count:
         raise PipelineError(f"there are {len(chosen)} mutants, {count} are asked for")
     return chosen
+
+
+def differs(mutant: Mutant, source: bytes) -> bool:
+    """Whether it is Python, and not the same program."""
+    try:
+        changed = ast.dump(ast.parse(mutant.applied(source)))
+    except SyntaxError:
+        return False
+    return changed != ast.dump(ast.parse(source))
 
 
 class _Text:
@@ -263,6 +272,8 @@ def _changes(node: ast.AST, text: _Text) -> Iterator[tuple[int, int, str, str]]:
         yield from _constant(node, text)
     elif isinstance(node, ast.keyword) and node.arg in AXES:
         yield from _axis(node.value, text)
+    elif isinstance(node, ast.Attribute) and node.attr == "T":
+        yield *text.span(node), f"({text.of(node.value)})", "dropped"
     elif isinstance(node, ast.Call):
         yield from _call(node, text)
 

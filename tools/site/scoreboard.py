@@ -12,24 +12,28 @@ from typing import Any
 from docutils import nodes
 
 from tools.command import ROOT
+from tools.mutants.claims_record import RECORD as MUTANTS
 from tools.reseed import RESULTS as RESEED
 from tools.site.directives import Page, table
 from tools.verdicts import Row, statement_kinds
 
 SCOREBOARD = "chapters/reference/scoreboard"
 ERRATA = "chapters/reference/errata"
-HEADS = ("verdict", "claim", "statement", "numbers", "fresh seeds")
+HEADS = ("verdict", "claim", "statement", "numbers", "fresh seeds", "turns red if")
 WORDS = {"holds": "HOLDS", "refuted": "REFUTED"}
 NO_STATEMENT = "none"
 
 
 class Scoreboard(Page):
-    """All verdicts, page by page, with what fresh seeds gave."""
+    """All verdicts, page by page, with fresh seeds and what would have failed each."""
 
     def run(self) -> list[nodes.Node]:
         fresh = {
             (each["page"], each["id"]): f"{each['passed']} of {each['runs']}"
             for each in self.read(RESEED)["claims"]
+        }
+        red = {
+            (each["page"], each["id"]): each for each in self.read(MUTANTS)["claims"]
         }
         words = Counter(row.word for row in self.rows)
         by_page = pages_of(self.rows)
@@ -45,7 +49,10 @@ class Scoreboard(Page):
         ]
         for page, rows in by_page.items():
             part = nodes.section(ids=[f"claims-{stem(page)}"], classes=["claims"])
-            lines = [self.line(row, fresh.get((page, row.id))) for row in rows]
+            lines = [
+                self.line(row, fresh.get((page, row.id)), red.get((page, row.id)))
+                for row in rows
+            ]
             board = table(HEADS, lines)
             body = next(board.findall(nodes.tbody))
             for each, row in zip(body.findall(nodes.row), rows, strict=True):
@@ -54,14 +61,34 @@ class Scoreboard(Page):
             parts.append(part)
         return parts
 
-    def line(self, row: Row, fresh: str | None) -> list[nodes.Node]:
+    def line(
+        self, row: Row, fresh: str | None, red: dict[str, Any] | None
+    ) -> list[nodes.Node]:
         return [
             nodes.inline(text=row.word, classes=["claim-word"]),
             self.verdict_link(row, row.claim),
             self.statement(row),
             nodes.Text(row.numbers),
             nodes.Text(fresh or "not run"),
+            turns_red(red),
         ]
+
+
+def turns_red(row: dict[str, Any] | None) -> nodes.Node:
+    """Where a change of one place makes a verdict fail, which, and how it read then."""
+    if row is None:
+        return nodes.Text("not run")
+    if (mutant := row["mutant"]) is None:
+        return nodes.Text("none found")
+    where = f"{re.sub(r'^(lib|chapters)/', '', mutant['file'])}:{mutant['line']}"
+    found = nodes.inline(classes=["claim-red"])
+    found += [
+        nodes.literal(text=where),
+        nodes.Text(" "),
+        nodes.literal(text=f"{mutant['was']} → {mutant['to']}"),
+        nodes.Text(f": {row['red']['numbers'].partition(';')[0]}"),
+    ]
+    return found
 
 
 class Scoreline(Page):
@@ -72,14 +99,12 @@ class Scoreline(Page):
         record = self.read(RESEED)
         failing = sum(each["passed"] < each["runs"] for each in record["claims"])
         first, last = record["offsets"]
-        later = len(self.rows) - len(record["claims"])
         link = self.cross_reference("scoreboard", "std", "doc", f"/{SCOREBOARD}")
         text = (
             f"{len(self.rows)} such verdicts stand here: {words['HOLDS']} claims"
-            f" hold, {words['REFUTED']} were meant to fail and do. Under"
-            f" {last - first + 1} fresh seeds {failing or 'none'} of them came out"
-            f" otherwise{f', and {later} have yet to be run' if later > 0 else ''}."
-            " All are on the "
+            f" hold, {words['REFUTED']} were meant to fail and do. Under up"
+            f" to {last - first + 1} fresh seeds {failing or 'none'} of them came out"
+            " otherwise. All are on the "
         )
         return [nodes.paragraph("", "", nodes.Text(text), link, nodes.Text("."))]
 
