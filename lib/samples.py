@@ -69,10 +69,10 @@ def energy_distance(one: npt.ArrayLike, other: npt.ArrayLike) -> Gap:
     def total(sums: Array) -> Array:
         return np.asarray(((kept @ sums) * kept).sum(axis=1))
 
-    found = 2 * total(cross) / sizes**2 - total(within) / (sizes * (sizes - 1))
-    spread = found[1:] - found[1:].mean()
+    gaps = 2 * total(cross) / sizes**2 - total(within) / (sizes * (sizes - 1))
+    spread = gaps[1:] - gaps[1:].mean()
     error = np.sqrt((_BLOCKS - 1) / _BLOCKS * (spread @ spread))
-    return Gap(float(found[0]), float(error))
+    return Gap(float(gaps[0]), float(error))
 
 
 def _block_sums(x: Array, y: Array) -> Array:

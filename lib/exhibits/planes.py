@@ -61,25 +61,25 @@ def _heat(tokens: Array, inverse: Array) -> Array:
 
 def _steps(horizon: Array, inverse: Array) -> Array:
     """Relative error of the variance from N(0, 1)."""
-    found = np.zeros(np.broadcast_shapes(horizon.shape, inverse.shape))
-    for row, eps in zip(found, 1 / inverse[:, 0], strict=True):
+    errors = np.zeros(np.broadcast_shapes(horizon.shape, inverse.shape))
+    for row, eps in zip(errors, 1 / inverse[:, 0], strict=True):
         count = np.maximum(1, np.round(horizon[0] / eps)).astype(int)
         run = heat.gaussian_flow([[1.0]], float(eps), int(count.max()))
         exact = 1 + count * eps
         row[:] = 1 - run.states[count, 0, 0] / exact
-    return np.abs(found)
+    return np.abs(errors)
 
 
 def _angle(time: Array, beta: Array) -> Array:
     """Angle of two clusters that began at a right angle, over that angle."""
     angle = np.linspace(np.pi / 2, 1e-3, 2001)
-    found = np.zeros(np.broadcast_shapes(time.shape, beta.shape))
-    for row, b in zip(found, beta[:, 0], strict=True):
+    angles = np.zeros(np.broadcast_shapes(time.shape, beta.shape))
+    for row, b in zip(angles, beta[:, 0], strict=True):
         rate = 2 * np.sin(angle) / (1 + np.exp(b * (1 - np.cos(angle))))
         steps = (1 / rate[1:] + 1 / rate[:-1]) / 2 * -np.diff(angle)
         passed = np.append(0, np.cumsum(steps))
         row[:] = np.interp(time[0], passed, angle) / angle[0]
-    return found
+    return angles
 
 
 def _own(tokens: Array, beta: Array) -> Array:

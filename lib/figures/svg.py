@@ -97,8 +97,8 @@ def _two_decimals(tag: str) -> str:
 def _numbered_ids(svg: str) -> str:
     """Drop the ids nothing refers to; number the others and their references."""
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', svg))
-    found = [name for name in re.findall(r'\sid="([^"]+)"', svg) if name in used]
-    number = {name: str(i) for i, name in enumerate(dict.fromkeys(found))}
+    referred = [name for name in re.findall(r'\sid="([^"]+)"', svg) if name in used]
+    number = {name: str(i) for i, name in enumerate(dict.fromkeys(referred))}
 
     def rename(match: re.Match[str]) -> str:
         name = match.group(1)

@@ -226,14 +226,14 @@ def sizes(
         for number in range(depth):
             states.append(forward(_in_range(states[-1]), weights(number), layer))
         gradient = rng.standard_normal(states[-1].shape)
-        found: list[tuple[Array, ...]] = [(_rms(gradient),) * 4]
+        measured: list[tuple[Array, ...]] = [(_rms(gradient),) * 4]
         for number in reversed(range(depth)):
             at = weights(number)
             gradient, grads = backward(states[number], at, layer, _in_range(gradient))
             parts = (grads.query, grads.key, grads.value, gradient)
-            found.insert(0, tuple(_rms(part) for part in parts))
+            measured.insert(0, tuple(_rms(part) for part in parts))
     query, key, value, tokens = (
-        _in_range(np.stack(one)) for one in zip(*found, strict=True)
+        _in_range(np.stack(one)) for one in zip(*measured, strict=True)
     )
     return Sizes(query[:-1], key[:-1], value[:-1], tokens)
 

@@ -150,10 +150,10 @@ def draw_row_variances(
     def head(root: Array, networks: int, heads: int) -> Array:
         times = chi(networks, heads)
         normals = rng.standard_normal((networks, heads, root.shape[-1]))
-        found = row_variances(root, row, attention.score_scale, times, normals)
+        variances = row_variances(root, row, attention.score_scale, times, normals)
         if attention.output_matrix:
-            found = found * chi(networks, heads)
-        return np.asarray(found.sum(axis=1))
+            variances = variances * chi(networks, heads)
+        return np.asarray(variances.sum(axis=1))
 
     m = inputs.tokens
     drawn = _summed_over_heads(inputs, head, size, attention.heads, 2 * m)

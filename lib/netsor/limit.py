@@ -149,9 +149,9 @@ class Limit:
                 for number in numbers
             }
             means = points | scalars
-            for found, numbers in ((values, functions), (means, given)):
+            for table, numbers in ((values, functions), (means, given)):
                 for number in numbers:
-                    found[number] = apply(number, self._lines[number], found)
+                    table[number] = apply(number, self._lines[number], table)
             for column, out in enumerate(outputs):
                 drawn[start : start + draws, column] = (
                     apply(None, out, means).mean(axis=-1)

@@ -132,10 +132,10 @@ def run_finite(
                 values[number] = apply(number, line, values)
         for column, out in enumerate(outputs):
             if isinstance(out, Line):
-                found = apply(None, out, values).mean(axis=-1)
+                sampled = apply(None, out, values).mean(axis=-1)
             else:
-                found = values[out][:, 0]
-            drawn[start : start + networks, column] = found
+                sampled = values[out][:, 0]
+            drawn[start : start + networks, column] = sampled
     return drawn
 
 

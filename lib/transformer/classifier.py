@@ -258,12 +258,12 @@ class Perceptron(Classifier):
 
         def back(grad: Array) -> dict[str, Array]:
             to_active, to_readout = from_readout(grad)
-            found = {"readout": to_readout, "bias": grad.sum(axis=0)}
+            gradients = {"readout": to_readout, "bias": grad.sum(axis=0)}
             if "inner" in params:
                 to_hidden = from_active(to_active)
-                found["inner"] = from_hidden(to_hidden)[1]
-                found["shift"] = to_hidden.sum(axis=0)
-            return {name: found[name] for name in params}
+                gradients["inner"] = from_hidden(to_hidden)[1]
+                gradients["shift"] = to_hidden.sum(axis=0)
+            return {name: gradients[name] for name in params}
 
         return _Run(logits + params["bias"], back)
 

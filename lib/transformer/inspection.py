@@ -138,11 +138,11 @@ def inspect(
     require_positive("radius", radius)
     edges = np.linspace(-1, 1, bins + 1)
     rows = [_measured(layer, edges, radius) for layer in tokens]
-    found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    measured = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     if weights is not None:
         given = _require_attention(array_or_file("weights", weights), tokens.shape)
-        found |= _sharpness(given)
-    return Inspection(edges=edges, **found)
+        measured |= _sharpness(given)
+    return Inspection(edges=edges, **measured)
 
 
 def _measured(x: Array, edges: Array, radius: float) -> dict[str, Array]:

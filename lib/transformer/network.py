@@ -112,14 +112,14 @@ def run(params: Mapping[str, Array], plan: Plan, x: Array) -> Run:
             matrices.append(of_block)
         g = from_start(g) / 2**0.5
         names = (*ATTENTION, *PERCEPTRON)
-        found = {
+        gradients = {
             name: np.stack([each[place] for each in reversed(matrices)])
             for place, name in enumerate(names)
         }
-        found["embed"] = from_embedding(g)[1]
-        found["position"] = g.sum(axis=0)
-        found["readout"], found["bias"] = to_readout, grad.sum(axis=0)
-        return {name: found[name] for name in params}
+        gradients["embed"] = from_embedding(g)[1]
+        gradients["position"] = g.sum(axis=0)
+        gradients["readout"], gradients["bias"] = to_readout, grad.sum(axis=0)
+        return {name: gradients[name] for name in params}
 
     return Run(logits + params["bias"], stream, **seen, back=back)
 
@@ -135,10 +135,10 @@ def _block(
         notes: dict[str, Array] = {}
 
         def attend(z: Array) -> tuple[Array, Back]:
-            value, found, back = layers.attention(
+            value, trace, back = layers.attention(
                 z, mixing, plan.heads, plan.temperature, plan.normalize
             )
-            notes.update(found, outputs=value)
+            notes.update(trace, outputs=value)
             return value, back
 
         between, from_attention = _residual(x, attend, plan)
