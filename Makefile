@@ -86,8 +86,8 @@ ways: environment  ## every notebook alone with a small install, and what instal
 live: environment  ## serve the site with a kernel behind its live pages on PORT
 	@$(BIN)/python -m tools.live --port $(PORT) $(CHAPTER)
 
-reseed: environment  ## run every claim under N fresh seeds (20), of one PAGE or all
-	@$(BIN)/python -m tools.reseed $(N) $(if $(PAGE),--page $(PAGE))
+reseed: environment  ## run claims under N fresh seeds (20), of a PAGE or all; NEW=1: not yet run
+	@$(BIN)/python -m tools.reseed $(N) $(if $(PAGE),--page $(PAGE)) $(if $(NEW),--new)
 
 mutants: environment  ## which of N random mutants (300) of SEED the tests notice; CLAIMS=1: one for each claim, of PAGE
 	@$(BIN)/python -m tools.mutants $(if $(CLAIMS),--claims $(if $(PAGE),--page "$(PAGE)"),$(N) --seed $(SEED)) --jobs $(JOBS)

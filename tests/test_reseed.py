@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from lib.claims import MIME_TYPE, verify
 from tools import reseed
 from tools.command import ROOT, PipelineError
 from tools.texts import METADATA
@@ -91,6 +92,71 @@ def test_one_page_is_run_and_the_others_keep_their_record(tmp_path, monkeypatch)
         reseed._chosen("x", [1, 2], tmp_path)
     with pytest.raises(PipelineError, match="the record has the offsets"):
         reseed._chosen("1-test", [1, 3], tmp_path)
+
+
+def test_new_claims_are_run_and_what_they_need(tmp_path, monkeypatch):
+    """Of two claims one is in the record; the cells of the other alone are run."""
+    cells = [
+        "import os\nfrom lib.claims import verify",
+        "x = 1\nverify('known', measured=x, at_least=0.0)",
+        "y = 2",
+        "verify('new', measured=y, at_least=0.0)\n"
+        "verify('also known', measured=y, at_least=0.0)",
+    ]
+    path = book(tmp_path, cells)
+    notebook = nbformat.read(path.with_suffix(".ipynb"), 4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell, claims in ((code[1], ["known"]), (code[3], ["new", "also known"])):
+        for claim in claims:
+            verdict = {
+                "id": anchor(claim), "claim": claim,
+                "word": "HOLDS", "statement": None, "numbers": "",
+            }  # fmt: skip
+            data = {MIME_TYPE: verdict, "text/html": ""}
+            cell.outputs.append(new_output("display_data", data))
+    nbformat.write(notebook, path.with_suffix(".ipynb"))
+    row = {"page": "chapters/1-test", "passed": 2, "runs": 2}
+    row |= {"words": {"HOLDS": 2}, "least": 1.0, "largest": 1.0}
+    known, gone, few = (
+        {**row, "id": anchor(claim), "claim": claim}
+        for claim in ("known", "gone", "also known")
+    )
+    few["runs"] = few["passed"] = 1
+    record = tmp_path / reseed.RESULTS
+    record.parent.mkdir()
+    record.write_text(json.dumps({"offsets": [1, 2], "claims": [known, gone, few]}))
+    for name in ("pyproject.toml", "requirements.lock"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTENTION_LIMIT_SEED_OFFSET", "0")
+    monkeypatch.setattr(reseed, "texts", lambda root: [path])
+    monkeypatch.setattr(reseed, "page_name", lambda path: "chapters/1-test")
+    monkeypatch.setattr(reseed, "ProcessPoolExecutor", OneByOne)
+    ran = []
+    monkeypatch.setattr(reseed, "claim_cells", kept_in(ran, reseed.claim_cells))
+    assert reseed.main(["2", "--new"], tmp_path) == 0
+    assert ran == [[cells[0], cells[2], cells[3]]] * 2
+    rows = json.loads(record.read_text())["claims"]
+    assert [(each["claim"], each["runs"]) for each in rows] == [
+        ("known", 2), ("new", 2), ("also known", 2),
+    ]  # fmt: skip
+    assert reseed.main(["2", "--new"], tmp_path) == 0 and len(ran) == 2
+    with pytest.raises(PipelineError, match=r"the record has the offsets \[1, 2\]"):
+        reseed.main(["1", "--new"], tmp_path)
+
+
+def anchor(claim):
+    return verify(claim, measured=1.0, at_least=0.0).anchor
+
+
+def kept_in(results, function):
+    """The function, whose results are kept in a list as well."""
+
+    def call(*args):
+        results.append(function(*args))
+        return results[-1]
+
+    return call
 
 
 def test_what_was_run_is_kept_when_a_later_run_stops(tmp_path, monkeypatch, capfd):

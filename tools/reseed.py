@@ -17,7 +17,7 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stdout
 from multiprocessing import active_children
@@ -29,21 +29,25 @@ from tools.command import ROOT, PipelineError, exclusive, replace, run_main
 from tools.digests import digests
 from tools.notebooks import today
 from tools.texts import texts
-from tools.verdicts import code_of, page_name, recorded
+from tools.verdicts import code_of, page_name, page_rows, recorded, rows_of_cells
 
 RESULTS = Path("chapters/reference/reseed.json")
 #: Runs of a command that has not ended yet, a line each.
 JOURNAL = Path("_build/reseed.jsonl")
 
 
-def claim_cells(cells: list[str]) -> list[str]:
-    """The cells that call ``verify``, and those they depend on, in order."""
+def claim_cells(cells: list[str], wanted: Collection[int] | None = None) -> list[str]:
+    """The cells that call ``verify``, and those they depend on, in order.
+
+    Of the former only those whose numbers are ``wanted``, where it is given.
+    """
     kept: list[str] = []
     needed: set[str] = set()
-    for cell in reversed(cells):
+    for number, cell in reversed([*enumerate(cells)]):
         tree = ast.parse(cell)
         defined, used = set(_defined(tree)), set(_used(tree))
-        if "verify" in used or defined & needed:
+        checks = "verify" in used and (wanted is None or number in wanted)
+        if checks or defined & needed:
             kept.append(cell)
             needed |= used
     return kept[::-1]
@@ -70,18 +74,25 @@ def _used(tree: ast.AST) -> Iterator[str]:
             yield node.id
 
 
-def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
+def outcomes(
+    path: Path, offset: int, ids: Collection[str] | None = None
+) -> list[dict[str, Any]]:
     """Every verdict of one notebook under one offset, failures included.
 
-    Runs in a process of its own: it sets the offset and replaces ``verify``.
+    Only those with the ``ids``, where these are given. Runs in a process of its own:
+    it sets the offset and replaces ``verify``.
     """
     from joblib import parallel_config
 
     os.environ[SEED_OFFSET] = str(offset)
     os.chdir(path.parent)
     outcomes_of_page: list[dict[str, Any]] = []
+    cells = code_of(path)
+    chosen = claim_cells(cells, ids if ids is None else _cells_of(path, ids))
 
     def keep(verdict: Verdict) -> None:
+        if ids is not None and verdict.anchor not in ids:
+            return
         outcomes_of_page.append(
             {
                 "page": page_name(path),
@@ -103,13 +114,22 @@ def outcomes(path: Path, offset: int) -> list[dict[str, Any]]:
             redirect_stdout(io.StringIO()),
             recorded(keep),
         ):
-            for cell in claim_cells(code_of(path)):
+            for cell in chosen:
                 exec(compile(cell, path.stem, "exec"), namespace)
     except Exception as error:
         raise PipelineError(
             f"{page_name(path)}, offset {offset}: {type(error).__name__}: {error}"
         ) from error
     return outcomes_of_page
+
+
+def _cells_of(path: Path, ids: Collection[str]) -> set[int]:
+    """Numbers of the code cells whose stored verdicts are among ``ids``."""
+    return {
+        number
+        for number, rows in enumerate(rows_of_cells(path))
+        if any(row["id"] in ids for row in rows)
+    }
 
 
 def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -150,6 +170,25 @@ def _chosen(
     return chosen, others
 
 
+def _lacking(
+    paths: list[Path], count: int, root: Path
+) -> tuple[dict[Path, set[str]], list[dict[str, Any]]]:
+    """Claims with fewer runs than asked for, by text, and the record of the others."""
+    record = json.loads((root / RESULTS).read_text("utf-8"))
+    if record["offsets"][1] > count:
+        raise PipelineError(f"the record has the offsets {record['offsets']}")
+    known = {(r["page"], r["id"]): r for r in record["claims"] if r["runs"] >= count}
+    ids: dict[Path, set[str]] = {}
+    kept = []
+    for path in paths:
+        for row in page_rows(path, root):
+            if (row.page, row.id) in known:
+                kept.append(known[row.page, row.id])
+            else:
+                ids.setdefault(path, set()).add(row.id)
+    return ids, kept
+
+
 def finished(journal: Path, current: dict[str, str]) -> dict[tuple[str, int], Any]:
     """Runs in the journal, by page and offset, of pages that are what they were.
 
@@ -166,11 +205,12 @@ def finished(journal: Path, current: dict[str, str]) -> dict[tuple[str, int], An
     return runs
 
 
-def made_from(path: Path, root: Path) -> str:
+def made_from(path: Path, root: Path, ids: Collection[str] | None = None) -> str:
     """Digest of all that the claims of a page depend on, which its prose is not."""
     sources = digests(path, root)
     del sources[path.relative_to(root).as_posix()]
-    return hashlib.sha256(repr(sources).encode()).hexdigest()
+    asked = "" if ids is None else repr(sorted(ids))
+    return hashlib.sha256((repr(sources) + asked).encode()).hexdigest()
 
 
 def _deaf() -> None:
@@ -178,11 +218,21 @@ def _deaf() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
-    """Outcomes of all pages under all offsets; what the journal has is not run."""
+def run_all(
+    paths: list[Path],
+    offsets: Iterable[int],
+    root: Path,
+    ids: Mapping[Path, Collection[str]] | None = None,
+) -> list[Any]:
+    """Outcomes of all pages under all offsets; what the journal has is not run.
+
+    ``ids`` are those of the claims that are asked for; without them it is all.
+    """
     from tqdm import tqdm
 
-    journal, current = root / JOURNAL, {p.stem: made_from(p, root) for p in paths}
+    journal = root / JOURNAL
+    asked = {p: None if ids is None else ids[p] for p in paths}
+    current = {p.stem: made_from(p, root, asked[p]) for p in paths}
     journal.parent.mkdir(exist_ok=True)
     kept = finished(journal, current)
     wanted = [(path, offset) for path in paths for offset in offsets]
@@ -195,7 +245,7 @@ def run_all(paths: list[Path], offsets: Iterable[int], root: Path) -> list[Any]:
         journal.open("a", encoding="utf-8") as file,
     ):
         file.write("\n")  # after a line that was cut
-        tasks = {pool.submit(outcomes, *each): each for each in todo}
+        tasks = {pool.submit(outcomes, *each, asked[each[0]]): each for each in todo}
         failure: BaseException | None = None
         try:
             for task in tqdm(as_completed(tasks), total=len(tasks), desc="reseed"):
@@ -226,13 +276,20 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="tools.reseed", description=__doc__)
     parser.add_argument("offsets", type=int, help="how many, at least 1")
     parser.add_argument("--page", help="only this one; the others keep their record")
+    parser.add_argument(
+        "--new", action="store_true", help="only claims with fewer runs in the record"
+    )
     asked = parser.parse_args(argv)
     count = asked.offsets
     if count < 1:
         raise PipelineError(f"offsets must be at least 1, got {count}")
     with exclusive(root / RESULTS.parent, "make reseed"):
         paths, others = _chosen(asked.page, [1, count], root)
-        runs = run_all(paths, range(1, count + 1), root)
+        ids = None
+        if asked.new:
+            ids, kept = _lacking(paths, count, root)
+            paths, others = [*ids], others + kept
+        runs = run_all(paths, range(1, count + 1), root, ids)
         claims = sorted(others + summary(runs), key=lambda row: row["page"])
         result = {"date": today(), "offsets": [1, count], "claims": claims}
         replace(root / RESULTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")

@@ -103,6 +103,20 @@ def code_of(text: Path) -> list[str]:
     return [cell.source for cell in cells if cell.cell_type == "code"]
 
 
+def rows_of_cells(text: Path) -> list[list[dict[str, Any]]]:
+    """The data of the verdicts that are stored in each code cell of a notebook."""
+    cells = nbformat.read(text.with_suffix(".ipynb"), 4).cells
+    return [
+        [
+            output.data[MIME_TYPE]
+            for output in cell.outputs
+            if MIME_TYPE in output.get("data", {})
+        ]
+        for cell in cells
+        if cell.cell_type == "code"
+    ]
+
+
 @contextmanager
 def recorded(keep: Callable[[claims.Verdict], object]) -> Iterator[None]:
     """Let ``verify`` give each verdict to ``keep`` and go on, failures included."""
