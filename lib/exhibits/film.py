@@ -36,9 +36,8 @@ _HEIGHTS = GaussianMixture(np.zeros(1), np.ones(1), np.ones(1))
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _MARKS = (
     "Line or shades: the heat. Circles: tokens, which glide between layers; upper"
-    " dots: how densely they lie. Softmax compares tokens by squared distance. Exact"
-    " score: each token moves by −ε/2 times the gradient of the logarithm of the"
-    " heat's density, which attention does not know."
+    " dots: how densely they lie. Softmax has squared distances as scores. Exact score"
+    " moves tokens by −½ ε ∇log of the heat's density."
 )
 _FROZEN = (
     " Tokens hardly see each other: most pay more than nine tenths of their attention"
