@@ -22,8 +22,8 @@ from lib.heat.mixture import GaussianMixture, require_mixture
 from lib.sinkhorn.transport import FrozenFlowWarning, SelfTransport, self_transport
 
 State = Mapping[str, Any]
-#: Ends of ε, and of the film in time.
-EPSILONS, HORIZON = (0.002, 16.0), 4.0
+#: Ends of ε, and of the film in time, into which one layer of the largest ε fits.
+EPSILONS, HORIZON = (0.002, 4.0), 4.0
 _COUNTS, _MOST = (25, 50, 100, 200), 200
 LAYERS = {"Sinkhorn": 0.0, "softmax": 1.0, "exact score": 2.0}
 _TOL = 1e-8  # marginal error of a layer, and the updates in which it is reached
@@ -36,8 +36,8 @@ _HEIGHTS = GaussianMixture(np.zeros(1), np.ones(1), np.ones(1))
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _MARKS = (
     "Line or shades: the heat. Circles: tokens, which glide between layers; upper"
-    " dots: how densely they lie. Softmax has squared distances as scores. A step is"
-    " one layer or, below ε = 1/16, as many as fit into an eighth of a unit of time."
+    " dots: how densely they lie. Softmax has squared distances as scores. Exact score"
+    " moves tokens by −½ ε ∇log of the heat's density."
 )
 _FROZEN = (
     " Tokens hardly see each other: most pay more than nine tenths of their attention"
@@ -70,7 +70,7 @@ def film(
     law : GaussianMixture
         Law at time 0; in the plane it is that across, and heights are standard normal.
     eps : float
-        ε at which it opens, from 0.002 to 16.
+        ε at which it opens, from 0.002 to 4.
     time : float
         Time at which it opens, from 0 to 4.
     tokens : int
