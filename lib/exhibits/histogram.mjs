@@ -5,6 +5,7 @@ import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
 import { generator } from "./random.mjs";
 
 const SECONDS = 4; // until all is drawn
+const AGAIN = 1; // the same where other weights are drawn: how it grows has been seen
 const FRAME = 9; // milliseconds of computing in a frame, about
 const BATCH = 2000; // heads drawn at a time
 
@@ -69,7 +70,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
 
   const seeds = { networks: random.bits(), limit: random.bits() };
   const points = Float64Array.from({ length: 121 }, (_, k) => -reach + (k * reach) / 60);
-  let seed, from, law, counts, count, squares, fourths, wanted, late = false, colors;
+  let seed, from, law, counts, count, squares, fourths, wanted, late = false, colors, span = SECONDS;
 
   const begin = () => {
     from = source(state, values, call, generator(seed));
@@ -101,7 +102,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     const [pen, w, height] = fitted(canvas);
     const [left, right, head, foot] = [42, w - 10, 10, height - 36];
     const across = (x) => left + ((right - left) * (x + reach)) / (2 * reach);
-    const top = 2;
+    const top = height < 220 ? 8 : 2; // on a phone the names stand above the bell
     const high = (f) => foot - ((foot - head) * Math.log(Math.max(f, least) / least)) / Math.log(top / least);
     const stroke = (color, thick, line, dashes = []) => {
       pen.strokeStyle = color;
@@ -158,7 +159,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
         begin();
       }
       // It grows faster and faster: the first few can be seen one by one.
-      const rate = (2 * Math.sqrt(Math.max(wanted / from.total, 1e-4)) * from.total) / SECONDS;
+      const rate = (2 * Math.sqrt(Math.max(wanted / from.total, 1e-4)) * from.total) / span;
       wanted = Math.min(from.total, wanted + rate * seconds);
       work(Math.ceil(wanted), performance.now() + FRAME);
       wanted = Math.min(wanted, Math.max(count, 1));
@@ -186,12 +187,14 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       rest();
     },
     reset() {
+      span = SECONDS;
       seed = seeds.networks;
       beginLimit();
       begin();
       rest();
     },
     again() {
+      span = AGAIN;
       seed = random.bits();
       begin();
       rest();

@@ -200,7 +200,7 @@ def test_covariance_of_a_layer_without_weights(rng, n, H):
     "prop-exact-layer",
     r"""\begin{aligned}
     v_n &= \frac1H \sum_a t'_a\, s_a^\top V s_a, \\
-    s_a &= \operatorname{softmax}\big( \sigma \sqrt{V_{ii}\, t_a}\; C g_a \big)
+    s_a &= \operatorname{softmax}\big( \sigma \sqrt{V_{ii}\, t_a}\; C \xi_a \big)
     \end{aligned}""",
 )
 def test_row_without_weights(rng):
