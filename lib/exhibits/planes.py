@@ -126,7 +126,7 @@ PLANES = (
           "excess kurtosis of an output, for four orthonormal tokens and scores of "
           "variance 1,",
           _kurtosis, half=0.05, unit=""),
-    Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 65536),
+    Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 1e5),
           "share of heat in one step, for tokens at the quantiles of N(0, 1),", _heat,
           lambda tokens: tokens**2),
     Plane("ε and t", ("time t", 1, 64), ("1/ε", 0.5, 16),
