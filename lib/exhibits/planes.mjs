@@ -37,7 +37,10 @@ export default ({ stage, state, values, act, put }) => {
     map.append(node);
   }
   const choices = figure.querySelector(".exhibit-choice");
-  map.append(choices);
+  const link = document.createElement("a");
+  link.className = "exhibit-section";
+  link.textContent = "its section ↓";
+  map.append(choices, link);
   const labels = [...choices.querySelectorAll("label")];
   labels.forEach((label, k) => {
     const [x, y] = between(NODES[EDGES[k][0]], NODES[EDGES[k][1]], SHARES[EDGES[k]]);
@@ -74,10 +77,18 @@ export default ({ stage, state, values, act, put }) => {
   };
   const small = document.createElement("canvas");
   small.width = small.height = side;
-  const shown = (value) => (value >= 1e4 ? value.toExponential(0).replace("e+", "e") : short(value));
+  // A large number as it is written in a text: a power of ten, or two digits that mean something.
+  const shown = (value) => {
+    const exponent = Math.log10(value);
+    if (value < 1e3) return short(value);
+    if (value >= 1e5 && Number.isInteger(exponent)) return `10${[...String(exponent)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+    return (value < 1e5 ? Math.round(value) : Number(value.toPrecision(2))).toLocaleString("en");
+  };
   const label = () => {
     labels.forEach((each, k) => each.classList.toggle("exhibit-chosen", k === values.edge));
     lines.forEach((line, k) => line.setAttribute("stroke-width", k === values.edge ? 4 : 1.5));
+    link.href = `#${state.sections[values.edge]}`;
+    link.setAttribute("aria-label", `the section on ${state.decides[values.edge]}`);
     numbers().forEach((value, k) => {
       named[k].textContent = axes()[k];
       said[k].textContent = shown(value);

@@ -123,13 +123,14 @@ PLANES = (
           "share of linear networks that keep a squared length within a factor 2",
           _lengths, lambda depth: depth),
     Plane("n and H", ("heads H", 1, 128), ("width n", 4, 4096),
-          "excess kurtosis of an output, for four orthonormal tokens and σ = 1,",
+          "excess kurtosis of an output, for four orthonormal tokens and scores of "
+          "variance 1,",
           _kurtosis, half=0.05, unit=""),
-    Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 65536),
+    Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 1e5),
           "share of heat in one step, for tokens at the quantiles of N(0, 1),", _heat,
           lambda tokens: tokens**2),
     Plane("ε and t", ("time t", 1, 64), ("1/ε", 0.5, 16),
-          "relative error of the variance, from N(0, 1),", _steps, half=0.1),
+          "relative error of the variance, from N(0, 1),", _steps, half=0.005),
     Plane("(log t)/β", ("time t", 1, 1e6), ("β", 1, 16),
           "angle of two equal clusters, over the right angle at the start,", _angle,
           _met),
@@ -141,6 +142,12 @@ PLANES = (
     Plane("t/log m", ("time t", 0.5, 16), ("tokens m", 8, 2048),
           "largest mode of random tokens on a circle at β = 5, measured,", _bumps,
           _broken),
+)  # fmt: skip
+#: Anchors of the sections that derive the planes, in their order.
+SECTIONS = (
+    "width-and-depth", "width-and-heads", "tokens-and-step", "step-and-horizon",
+    "temperature-and-time", "tokens-and-temperature", "tokens-and-dimension",
+    "tokens-and-time",
 )  # fmt: skip
 WHOLE = {"depth L", "width n", "heads H", "tokens m", "dimension d"}
 
@@ -174,8 +181,8 @@ def planes(
 
     Along each axis of a plane one number grows, and the color is a number that tells
     the two orders of the limits apart; between them runs the front, where they differ.
-    The reader chooses an edge of the map and moves a point. The values are computed
-    beforehand, on a grid.
+    The reader chooses an edge of the map and moves a point; a link leads to the section
+    on the edge. The values are computed beforehand, on a grid.
 
     Parameters
     ----------
@@ -210,6 +217,7 @@ def planes(
         "units": [plane.unit for plane in PLANES],
         "measured": [plane.measured for plane in PLANES],
         "decides": [plane.decides for plane in PLANES],
+        "sections": list(SECTIONS),
     }
     values = {"edge": float(edge), "across": across, "up": up}
     others = [(edge + k) % len(PLANES) for k in (2, 4, 5)]

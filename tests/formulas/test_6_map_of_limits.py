@@ -12,7 +12,7 @@ from printed import formula
     "obs-tokens-step",
     r"""\begin{aligned}
     \partial_t \mu &= \tfrac12\, \partial_{xx} \big[ \mu\, g(c \mu^2) \big] , \\
-    g(a) &= \frac1a\, \frac{\sum_k k^2 e^{-k^2/2a}}{\sum_k e^{-k^2/2a}} ,
+    g(a) &= \frac1a\, \frac{\sum_j j^2 e^{-j^2/2a}}{\sum_j e^{-j^2/2a}} ,
     \end{aligned}""",
 )
 def test_tokens_and_step(rng):
