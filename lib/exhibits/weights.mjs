@@ -17,6 +17,7 @@ const percent = (weight) => {
   if (size > 0 && size < 0.095) return `${sign}${Number(size.toPrecision(1))} %`;
   return `${sign}${size.toFixed(size > 0 && size < 9.95 ? 1 : 0)} %`;
 };
+const points = (weight) => percent(weight).replace(/%$/, "percentage points");
 
 export default ({ stage, state, values, call }) => {
   const m = state.names.length;
@@ -43,6 +44,7 @@ export default ({ stage, state, values, call }) => {
     made(kind, "", legend);
     made("span", "", legend, text);
   }
+  made("span", "exhibit-beyond", legend, "▲▼ off the scale");
   const scale = made("span", "exhibit-scale", legend);
   let exact, polynomial, bound;
 
@@ -63,6 +65,7 @@ export default ({ stage, state, values, call }) => {
         line.style.bottom = `${high(polynomial[i])}%`;
         const beyond = polynomial[i] / top;
         line.textContent = beyond > 1 ? "▲" : beyond < -DOWN ? "▼" : "";
+        line.style.transform = beyond < -DOWN ? "translateY(-11px)" : ""; // clear of the number below
         said.textContent = percent(exact[i]);
         label.title = `${name}: ${percent(exact[i])}, polynomial ${percent(polynomial[i])}`;
         label.classList.toggle("exhibit-chosen", i === values.query);
@@ -77,7 +80,7 @@ export default ({ stage, state, values, call }) => {
       const negative = least < -5e-4 ? ` The polynomial even gives a weight of ${percent(least)}.` : "";
       return (
         `Query ${state.names[values.query]}, τ₀ = ${short(values.temperature)}: most weight, ${percent(exact[most])}, on ${state.names[most]}.` +
-        ` Order ${values.order} is off by at most ${percent(Math.max(...gaps))} (proved bound: ${bound > 1 ? "above 100 %" : percent(bound)}).${negative}`
+        ` Order ${values.order} is off by up to ${points(Math.max(...gaps))} (proved bound: ${bound > 1 ? "above 100" : points(bound)}).${negative}`
       );
     },
   };
