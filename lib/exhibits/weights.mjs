@@ -44,7 +44,7 @@ export default ({ stage, state, values, call }) => {
     made(kind, "", legend);
     made("span", "", legend, text);
   }
-  made("span", "exhibit-beyond", legend, "▲▼ off the scale");
+  made("span", "exhibit-beyond", legend, "▲▼ beyond");
   const scale = made("span", "exhibit-scale", legend);
   let exact, polynomial, bound;
 
@@ -58,7 +58,7 @@ export default ({ stage, state, values, call }) => {
     draw() {
       const top = state.tops.find((each) => Math.max(...exact) <= each) ?? 1;
       const high = (y) => (100 * (Math.min(1, Math.max(-DOWN, y / top)) + DOWN)) / (1 + DOWN);
-      scale.textContent = `scale: 0 to ${percent(top)}`;
+      scale.textContent = `scale 0–${percent(top)}`;
       columns.forEach(({ label, bar, line, said, name }, i) => {
         bar.style.bottom = `${high(0)}%`;
         bar.style.height = `${high(exact[i]) - high(0)}%`;

@@ -130,7 +130,8 @@ def test_the_derivatives_are_cumulants(rng, m):
     "prop-third-order",
     r"""\begin{aligned}
 s_i(u) = \frac1m \Big[ & 1 + \hat u_i + \tfrac12 (\hat u_i^2 - M_2) \\
-& + \tfrac16 (\hat u_i^3 - 3 M_2 \hat u_i - M_3) \Big] + O(\tau^{-4}) .
+& + \tfrac16 (\hat u_i^3 - 3 M_2 \hat u_i - M_3) \Big] \\
+& + O(\tau^{-4}) .
 \end{aligned}""",
 )
 @pytest.mark.parametrize("m", [1, 2, 3, 6])
