@@ -17,6 +17,7 @@ const percent = (weight) => {
   if (size > 0 && size < 0.095) return `${sign}${Number(size.toPrecision(1))} %`;
   return `${sign}${size.toFixed(size > 0 && size < 9.95 ? 1 : 0)} %`;
 };
+const points = (weight) => percent(weight).replace(/%$/, "percentage points");
 
 export default ({ stage, state, values, call }) => {
   const m = state.names.length;
@@ -43,6 +44,7 @@ export default ({ stage, state, values, call }) => {
     made(kind, "", legend);
     made("span", "", legend, text);
   }
+  made("span", "exhibit-beyond", legend, "▲▼ beyond");
   const scale = made("span", "exhibit-scale", legend);
   let exact, polynomial, bound;
 
@@ -56,13 +58,14 @@ export default ({ stage, state, values, call }) => {
     draw() {
       const top = state.tops.find((each) => Math.max(...exact) <= each) ?? 1;
       const high = (y) => (100 * (Math.min(1, Math.max(-DOWN, y / top)) + DOWN)) / (1 + DOWN);
-      scale.textContent = `scale: 0 to ${percent(top)}`;
+      scale.textContent = `scale 0–${percent(top)}`;
       columns.forEach(({ label, bar, line, said, name }, i) => {
         bar.style.bottom = `${high(0)}%`;
         bar.style.height = `${high(exact[i]) - high(0)}%`;
         line.style.bottom = `${high(polynomial[i])}%`;
         const beyond = polynomial[i] / top;
         line.textContent = beyond > 1 ? "▲" : beyond < -DOWN ? "▼" : "";
+        line.style.transform = beyond < -DOWN ? "translateY(-11px)" : ""; // clear of the number below
         said.textContent = percent(exact[i]);
         label.title = `${name}: ${percent(exact[i])}, polynomial ${percent(polynomial[i])}`;
         label.classList.toggle("exhibit-chosen", i === values.query);
@@ -77,7 +80,7 @@ export default ({ stage, state, values, call }) => {
       const negative = least < -5e-4 ? ` The polynomial even gives a weight of ${percent(least)}.` : "";
       return (
         `Query ${state.names[values.query]}, τ₀ = ${short(values.temperature)}: most weight, ${percent(exact[most])}, on ${state.names[most]}.` +
-        ` Order ${values.order} is off by at most ${percent(Math.max(...gaps))} (proved bound: ${bound > 1 ? "above 100 %" : percent(bound)}).${negative}`
+        ` Order ${values.order} is off by up to ${points(Math.max(...gaps))} (proved bound: ${bound > 1 ? "above 100" : points(bound)}).${negative}`
       );
     },
   };

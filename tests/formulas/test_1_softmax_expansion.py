@@ -63,7 +63,7 @@ def test_the_first_derivative(rng, m):
 
 @formula(
     "prop-first-order",
-    r"r_i(\tau) = s_i(y/\tau) - \frac1m - \frac{y_i - \bar y}{m \tau} .",
+    r"E_i(\tau) = s_i(y/\tau) - \frac1m - \frac{y_i - \bar y}{m \tau} .",
 )
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_the_remainder_of_the_first_order(rng, m):
@@ -76,11 +76,11 @@ def test_the_remainder_of_the_first_order(rng, m):
         return mp.diff(lambda s: softmax([s * x for x in u])[i], t, 2)
 
     assert abs(r - mp.quad(lambda t: (1 - t) * second(t), [0, 1])) < 1e-28
-    assert abs(r) <= (max(y) - min(y)) ** 2 / (2 * tau**2)
+    assert abs(r) <= (max(y) - min(y)) ** 2 / (12 * mp.sqrt(3) * tau**2)
 
 
 @formula(
-    "prop-first-order", r"\tau^2\, r_i(\tau) \to \frac{(y_i - \bar y)^2 - v_y}{2m} ."
+    "prop-first-order", r"\tau^2\, E_i(\tau) \to \frac{(y_i - \bar y)^2 - v_y}{2m} ."
 )
 @pytest.mark.parametrize("m", [1, 2, 3, 6])
 def test_the_remainder_at_a_high_temperature(rng, m):
@@ -96,13 +96,13 @@ def test_the_remainder_at_a_high_temperature(rng, m):
 @formula(
     "thm-cumulants",
     r"""\begin{aligned}
-\frac{\partial s_i}{\partial z_j} &= \mathbb E[(\xi - s)_i (\xi - s)_j]
-= \Sigma_{ij}, \\
+\frac{\partial s_i}{\partial z_j} &= \mathbb E[\hat\xi_i \hat\xi_j] = \Sigma_{ij}, \\
 \frac{\partial^2 s_i}{\partial z_j \partial z_k} &=
-\mathbb E[(\xi - s)_i (\xi - s)_j (\xi - s)_k], \\
+\mathbb E[\hat\xi_i \hat\xi_j \hat\xi_k], \\
 \frac{\partial^3 s_i}{\partial z_j \partial z_k \partial z_l} &=
-\mathbb E[(\xi - s)_i (\xi - s)_j (\xi - s)_k (\xi - s)_l]
-- \Sigma_{ij} \Sigma_{kl} - \Sigma_{ik} \Sigma_{jl} - \Sigma_{il} \Sigma_{jk} .
+\mathbb E[\hat\xi_i \hat\xi_j \hat\xi_k \hat\xi_l]
+- \Sigma_{ij} \Sigma_{kl} \\
+&\quad - \Sigma_{ik} \Sigma_{jl} - \Sigma_{il} \Sigma_{jk} .
 \end{aligned}""",
 )
 @pytest.mark.parametrize("m", [2, 3])
@@ -128,8 +128,11 @@ def test_the_derivatives_are_cumulants(rng, m):
 
 @formula(
     "prop-third-order",
-    r"""s_i(u) = \frac1m \Big[ 1 + \hat u_i + \tfrac12 (\hat u_i^2 - M_2)
-+ \tfrac16 (\hat u_i^3 - 3 M_2 \hat u_i - M_3) \Big] + O(\tau^{-4}) .""",
+    r"""\begin{aligned}
+s_i(u) = \frac1m \Big[ & 1 + \hat u_i + \tfrac12 (\hat u_i^2 - M_2) \\
+& + \tfrac16 (\hat u_i^3 - 3 M_2 \hat u_i - M_3) \Big] \\
+& + O(\tau^{-4}) .
+\end{aligned}""",
 )
 @pytest.mark.parametrize("m", [1, 2, 3, 6])
 def test_the_expansion_to_third_order(rng, m):
@@ -224,10 +227,10 @@ def test_the_covariance_of_the_scores(rng, m, n, n_k):
 @formula(
     "prop-drift",
     r"""\begin{aligned}
-n \tau_0^2\; \mathbb E\big[ A_1 V A_1^\top \big]
-&= \frac1{m^2} \lVert \tilde V \rVert_F^2\; V, \\
-n \tau_0^2\; \mathbb E\big[ A_2 V + V A_2^\top \big]
-&= \frac1{2m} \big( \mathrm{diag}(V)\, w^\top + w\, \mathrm{diag}(V)^\top \big) .
+& n \tau_0^2\; \mathbb E\big[ A_1 V A_1^\top \big]
+= \frac1{m^2} \lVert \tilde V \rVert_F^2\; V, \\
+& n \tau_0^2\; \mathbb E\big[ A_2 V + V A_2^\top \big] \\
+& \quad = \frac1{2m} \big( \mathrm{diag}(V)\, w^\top + w\, \mathrm{diag}(V)^\top \big) .
 \end{aligned}""",
 )
 @pytest.mark.parametrize("m, n, n_k", [(1, 2, 1), (2, 1, 2), (3, 2, 2), (4, 3, 1)])
