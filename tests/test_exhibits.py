@@ -120,6 +120,17 @@ def test_opening_state_is_the_run_of_lib(globe):
     assert globe.state["times"][0] == FIRST
 
 
+def test_one_that_rests_goes_back_to_its_start():
+    rests = exhibits.globe(TOKENS, 6.0, 8.0, rests=True)
+    assert described(rests)["state"]["rests"] == 1
+    counts = [
+        float(re.search(r"([\d.]+) clusters", f.caption)[1]) for f in rests.frames[1:]
+    ]
+    first, late, back = counts
+    assert first == back > late
+    assert rests.frames[-1].caption.endswith("8 forward, then 8 back: the start again.")
+
+
 def test_static_form_is_stable_and_closes_its_script(globe):
     again = exhibits.globe(TOKENS, 6.0, 3.0, seed=5)
     assert again._repr_html_() == globe._repr_html_()

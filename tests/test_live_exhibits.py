@@ -128,6 +128,27 @@ def test_globe_moves_by_itself_and_says_so(visit, name):
     assert "clusters; energy" in says(figure, "^Time")
 
 
+def test_one_that_rests_waits_for_its_reversal_and_comes_back(visit):
+    page, _ = visit(GLOBES[1])
+    figure = page.locator(".book-exhibit[data-exhibit=globe]").last
+    figure.scroll_into_view_if_needed()
+    begun(figure)
+    assert button(figure, "Play").is_visible()
+    assert "4 clusters" in says(figure, "^Time 12, β = 9, V = .I")
+    figure.get_by_label("−I repels", exact=True).check()
+    button(figure, "Pause").wait_for()
+    figure.page.wait_for_function(
+        f"(figure) => ({TIME})(figure) > 12",
+        arg=figure.element_handle(),
+        timeout=60_000,
+    )
+    assert int(re.search(r"≈? ?(\d+) clusters", paused(figure).inner_text())[1]) > 30
+    # Back to its rest: nothing plays until the reader asks.
+    button(figure, "Reset").click()
+    assert button(figure, "Play").is_visible()
+    says(figure, "^Time 12, β = 9, V = .I: 64 tokens, 4 clusters")
+
+
 def test_what_moves_is_said_at_a_bounded_rate(visit):
     """A clock that the test turns: sentences are seconds apart while it moves."""
     page, figure = visit(GLOBE, reduced_motion="reduce")

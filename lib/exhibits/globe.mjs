@@ -16,8 +16,9 @@ const unit = (v) => {
   return size > 0 ? v.map((c) => c / size) : [0, 0, 1];
 };
 
-export default ({ stage, state, values, call, random, act, play, redraw }) => {
+export default ({ stage, state, values, call, random, act, play, playing, redraw }) => {
   const [first, end] = state.axis;
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
   const globe = document.createElement("canvas");
   const charts = document.createElement("canvas");
   globe.className = "exhibit-globe";
@@ -317,10 +318,11 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
     pen.fillStyle = colors.quiet;
     pen.textAlign = "center";
     pen.textBaseline = "alphabetic";
-    for (const left of [pad, second[0]]) pen.fillText(`time ${short(time)}`, left + width / 2, height - 3);
+    for (const left of [pad, second[0]]) pen.fillText("time", left + width / 2, height - 3);
   };
 
   return {
+    rests: () => state.rests > 0,
     tick(seconds) {
       move(ahead(seconds));
       if (ticks++ % 4 === 0) trail.push(x.slice());
@@ -343,6 +345,8 @@ export default ({ stage, state, values, call, random, act, play, redraw }) => {
         put(all);
       }
       begin();
+      // One that rests waits for this.
+      if (name === "value" && state.rests && !playing() && !still.matches) play();
     },
     // Back to where the exhibit opened, or with tokens drawn here to their beginning.
     reset() {

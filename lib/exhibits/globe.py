@@ -12,7 +12,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.core.checks import Array, require_within
+from lib.core.checks import Array, require_flag, require_within
 from lib.figures.axes import logarithmic
 from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
@@ -42,6 +42,7 @@ def globe(
     opens: float = 8.0,
     *,
     seed: int = 0,
+    rests: bool = False,
     caption: str | None = None,
 ) -> Exhibit:
     r"""Live exhibit of tokens on the sphere :math:`\mathbb S^2` under attention.
@@ -61,6 +62,9 @@ def globe(
         Time at which it opens, from 0.1 to 1000.
     seed : int
         Seed of what the reader draws anew.
+    rests : bool
+        Whether it opens at rest, for the reader to reverse: the stored picture with
+        :math:`W^V = -I` then goes back by the time that has passed, to the start.
     caption : str, optional
         What to see, printed below, before a sentence on how clusters are counted.
 
@@ -79,10 +83,16 @@ def globe(
         raise ValueError(f"x0 must have shape (n, 3), n ≤ {_MOST}, got {x.shape}")
     beta = require_within("beta", beta, 0, _HOTTEST)
     opens = require_within("opens", opens, FIRST, 1000)
-    first = _begin(x, beta, 1.0)
+    rests = require_flag("rests", rests)
+    first = _begin(x, beta, 1.0) | {"rests": float(rests)}
     opening = _run(first, beta, 1.0, opens)
     late = _run(opening, beta, 1.0, 20 * opens)
-    apart = _run(_begin(opening["x"], beta, -1.0), beta, -1.0, 30.0)
+    apart = _begin(opening["x"], beta, -1.0)
+    if rests:
+        apart = _run(apart, beta, -1.0, opens)
+        apart["said"] = f" {opens:g} forward, then {opens:g} back: the start again."
+    else:
+        apart = _run(apart, beta, -1.0, 30.0)
     values = {"beta": beta, "value": 1.0, "tokens": float(len(x))}
     return live(
         "globe",
@@ -129,8 +139,8 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
             fig.add_axes(each)
             for each in (
                 (0, 0.03, 0.56, 0.94),
-                (0.69, 0.66, 0.3, 0.3),
-                (0.69, 0.2, 0.3, 0.3),
+                (0.67, 0.66, 0.27, 0.3),
+                (0.67, 0.2, 0.27, 0.3),
             )
         )
         near = crowd_state(state["x"], beta, state["radius"])["neighbors"]
@@ -146,7 +156,7 @@ def draw_globe(state: State, *, beta: float, value: float, tokens: float) -> Boo
         f" β = {beta:g}: about {count:.3g} clusters. Beside it, against logarithmic"
         f" time, the energy, {energy}, and the effective number of clusters.",
         caption=f"β = {beta:g}, V = {'+' if value > 0 else '−'}I, time {time:.3g}:"
-        f" about {count:.3g} clusters of {n} tokens.",
+        f" about {count:.3g} clusters of {n} tokens.{state.get('said', '')}",
     )
 
 
@@ -176,6 +186,7 @@ def _begin(x: Array, beta: float, value: float) -> dict[str, Any]:
         "radius": RADIUS,
         "under": [beta, value],
         "axis": [FIRST, LAST],
+        "rests": 0.0,
         "eye": [_TURN, _TILT],
     }
 

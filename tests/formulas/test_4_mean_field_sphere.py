@@ -200,8 +200,9 @@ def test_equal_cosines_stay_equal(rng):
 t_*(\delta) &= \frac{n-1}{2n} \log \frac{n - (n-1)\delta}\delta \\
 &\; + \frac1{2n} \Big( \operatorname{Ei}(\beta)
 - \operatorname{Ei}(\beta\delta) \Big) \\
-&\; + \frac{e^{\beta n/(n-1)}}{2n} \Big( \operatorname E_1\big(\tfrac{\beta}{n-1}\big)
-- \operatorname E_1\big(\tfrac{\beta n}{n-1} - \beta\delta\big) \Big)
+&\; + \frac{e^{\beta n/(n-1)}}{2n} \Big(
+\operatorname E_1\big(\tfrac{\beta}{n-1}\big) \\
+&\qquad - \operatorname E_1\big(\tfrac{\beta n}{n-1} - \beta\delta\big) \Big)
 \end{aligned}""",
 )
 def test_time_to_a_cosine(rng):
@@ -287,7 +288,8 @@ def test_speed_of_two_clusters(rng):
 
 @formula(
     "prop-two-clusters",
-    r"T \cdot 2\beta \sin^2\!\alpha(0)\; e^{-\beta(1 - \cos\alpha(0))} \to 1 .",
+    r"""t_{\mathrm{wait}} \cdot 2\beta \sin^2\!\alpha(0)\; e^{-\beta(1 - \cos\alpha(0))}
+\to 1 .""",
 )
 def test_time_of_two_clusters(rng):
     start, end = drawn(rng, 1.2, 2.5), drawn(rng, 0.1, 0.4)
@@ -310,8 +312,11 @@ def test_time_of_two_clusters(rng):
 
 @formula(
     "prop-fresh",
-    r"""\mathrm d\rho = (1 - \rho^2) \Big( \big[(d-2)\, b - (1 - b)\, \rho \big]\,
-\mathrm dt + \sqrt{2 (1 - b)}\; \mathrm dB \Big) ,""",
+    r"""\begin{aligned}
+\mathrm d\rho = (1 - \rho^2) \Big( & \big[(d-2)\, b - (1 - b)\, \rho \big]\,
+\mathrm dt \\
+&+ \sqrt{2 (1 - b)}\; \mathrm dB \Big) ,
+\end{aligned}""",
 )
 def test_drift_and_noise_of_a_fresh_layer(rng):
     d, beta = int(rng.integers(2, 6)), drawn(rng, -3, 4)

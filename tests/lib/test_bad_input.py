@@ -485,7 +485,7 @@ CALLS = {
         caption="See there.",
     ),
     "exhibits.globe": dict(
-        x0=np.eye(3), beta=2.0, opens=1.0, seed=3, caption="See there."
+        x0=np.eye(3), beta=2.0, opens=1.0, seed=3, rests=True, caption="See there."
     ),
     "exhibits.planes": dict(edge=6, across=0.5, up=0.25, caption="See there."),
     "exhibits.regimes": dict(model="gpt2", other="vit-base", caption="See there."),
@@ -677,7 +677,7 @@ samples.energy_distance one=nan,short other=nan
 figures.Choice label=none options=none start=nan
 exhibits.film law=none,number eps=nan,zero,huge time=nan,huge tokens=nan,zero
   layer=none plane=none
-exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan
+exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan rests=none
 exhibits.planes edge=nan across=nan up=nan
 exhibits.regimes model=none
 regimes.describe width=nan depth=nan heads=nan tokens=nan key_width=nan
