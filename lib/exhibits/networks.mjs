@@ -6,6 +6,7 @@ import { generator } from "./random.mjs";
 
 const SECONDS = 5; // from the input to the last layer
 const FRAME = 9; // milliseconds of computing in a frame, about
+const FAR = 0.5; // share of networks beyond the reach of the expansion that is said
 const PARTS = 16; // of the depth, of which the button takes one
 
 // Bartlett factors of two rows, one for each path, with so many degrees of freedom.
@@ -47,6 +48,16 @@ const refuse = ({ width, temperature }) => {
 export const chain = ({ start, networks: p, skip, branch }, { width, temperature }, call, random) => {
   let root = rootsOf(p, start);
   const past = [new Float64Array(p).fill(start)]; // the cosines after each layer
+  // In how many networks the squared distance over n has passed τ₀√n, layer by layer.
+  const passed = new Uint8Array(p);
+  const apart = [0];
+  const reach = () => {
+    for (let i = 0; i < p; i++) {
+      const [x, y] = [root[4 * i] - root[4 * i + 2], root[4 * i + 1] - root[4 * i + 3]];
+      if (x * x + y * y > temperature * Math.sqrt(width)) passed[i] = 1;
+    }
+    return passed.reduce((sum, one) => sum + one, 0) / p;
+  };
   const layer = () => {
     const found = call("layer", {
       p, root, width, key_width: width, skip, branch, tau0: temperature,
@@ -56,8 +67,9 @@ export const chain = ({ start, networks: p, skip, branch }, { width, temperature
     if (!found) refuse({ width, temperature });
     root = found.next;
     past.push(found.cosine);
+    apart.push(reach());
   };
-  return { past, layer };
+  return { past, apart, layer };
 };
 
 // Paths of the limit, and how to move them by one step of time.
@@ -101,7 +113,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   stage.append(canvas);
 
   const seeds = { networks: random.bits(), limit: random.bits() };
-  let seed, past, law, layer, step;
+  let seed, past, apart, law, layer, step;
   let shown = 0, before = null, late = false, colors;
 
   const many = `${networks.toLocaleString("en")} networks`;
@@ -116,7 +128,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     }
   };
 
-  const begin = () => ({ past, layer } = chain(state, values, call, generator(seed)));
+  const begin = () => ({ past, apart, layer } = chain(state, values, call, generator(seed)));
   const beginLimit = () => ({ law, step } = limit(state, values, call, generator(seeds.limit)));
   // Where nothing plays, all layers are shown as soon as they are there.
   const rest = () => {
@@ -242,7 +254,8 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       const [ours, wide] = moments(cosines).map(two);
       return (
         `Layer ${at} of ${layers()}, ${place}: cosine ${two(cosines[0])} in this network.` +
-        ` Mean ${ours} and standard deviation ${wide} in ${many}, ${two(mean)} and ${two(spread)} in the limit.`
+        ` Mean ${ours} and standard deviation ${wide} in ${many}, ${two(mean)} and ${two(spread)} in the limit.` +
+        (apart[Math.min(at, apart.length - 1)] > FAR ? " In most networks the squared distance over n has passed τ₀√n: the expansion fails." : "")
       );
     },
   };

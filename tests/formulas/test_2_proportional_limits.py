@@ -339,8 +339,11 @@ def test_the_distance_of_two_tokens():
 
 @formula(
     "thm-cosine",
-    r"""\mathrm dz = \tfrac12 \big[ q\, \rho + h\, (1 - \rho)^2 (2 + \rho) \big]\,
-\mathrm dt + \sqrt{q + h\, (1 - \rho)^2}\; \mathrm dB .""",
+    r"""\begin{aligned}
+\mathrm dz &= \tfrac12 \big[ q\, \rho + h\, (1 - \rho)^2 (2 + \rho) \big]\,
+\mathrm dt \\
+&\quad + \sqrt{q + h\, (1 - \rho)^2}\; \mathrm dB .
+\end{aligned}""",
 )
 def test_the_cosine_of_two_tokens():
     gamma, tau0 = symbols()
@@ -421,10 +424,10 @@ def test_the_probability_of_explosion(rng, gamma2):
 @formula(
     "thm-antipode",
     r"""\begin{aligned}
-p(\rho) &= (1 - \rho)^{-\frac12} (1 + \rho)^{-\frac12 - \alpha}
-\big( 1 + \tfrac hq (1 - \rho)^2 \big)^{\frac\alpha2} \\
-&\quad \cdot \exp\Big( {-\tfrac\alpha2} \sqrt{\tfrac qh}
-\arctan\big( \sqrt{\tfrac hq}\, (1 - \rho) \big) \Big) .
+p(\rho) &= (1 - \rho)^{-\frac12} (1 + \rho)^{-\frac12 - \alpha} \\
+&\quad \cdot \big( 1 + \tfrac hq (1 - \rho)^2 \big)^{\frac\alpha2} \\
+&\quad \cdot \exp\Big( {-\tfrac\alpha2} \sqrt{\tfrac qh} \\
+&\qquad \cdot \arctan\big( \sqrt{\tfrac hq}\, (1 - \rho) \big) \Big) .
 \end{aligned}""",
 )
 def test_the_scale_function_of_the_cosine(rng):
@@ -604,9 +607,11 @@ def shares_of_the_bounds(X, G, WV, WQ, WK, gamma, tau, identity):
 
 @formula(
     "prop-gradients",
-    r"""\lVert \partial W^Q \rVert_F \le \frac{\gamma}{2 n^{3/2} \tau}\,
-\lVert X \rVert\, \lVert G \rVert_F\, \lVert JX\, W^V \rVert\,
-\lVert JX\, W^K \rVert ,""",
+    r"""\begin{aligned}
+\lVert \partial W^Q \rVert_F &\le \frac{\gamma}{2 n^{3/2} \tau}\,
+\lVert X \rVert\, \lVert G \rVert_F \\
+&\quad \cdot \lVert JX\, W^V \rVert\, \lVert JX\, W^K \rVert ,
+\end{aligned}""",
 )
 @pytest.mark.parametrize("identity", [False, True])
 def test_the_gradients_of_queries_and_keys(rng, identity):
