@@ -273,6 +273,8 @@ def _draw_pile(ax: Axes, shares: Array, before: Array, top: float) -> None:
     ax.set_xlabel("cosine", labelpad=1)
     key = (("share of pairs", INK), ("bars: now", COLORS[0]), ("line: untrained", INK))
     for k, (words, color) in enumerate(key):
-        ax.text(-0.95, (0.92 - 0.15 * k) * top, words, color=color, va="center", size=11)
+        ax.text(
+            -0.95, (0.92 - 0.15 * k) * top, words, color=color, va="center", size=11
+        )
     ax.bar(edges[:-1], shares, np.diff(edges) * 0.9, align="edge", color=COLORS[0])
     ax.stairs(before, edges, color=INK, linewidth=1.5, baseline=None)
