@@ -138,6 +138,13 @@ export default ({ stage, state, values, redraw, act, put }) => {
     pen.textBaseline = "top";
     for (const tick of [-1, 0, 1]) pen.fillText(String(tick).replace("-", "−"), left + ((tick + 1) / 2) * (right - left), foot + 5);
     pen.fillText("cosine of two patches", (left + right) / 2, foot + 19);
+    // What is what, where no pair of patches is.
+    pen.textAlign = "left";
+    const key = [["share of pairs", colors.quiet], ["bars: now", colors.accent], ["line: untrained", colors.ink]];
+    key.forEach(([words, color], k) => {
+      pen.fillStyle = color;
+      pen.fillText(words, left + 6, head + 16 * k);
+    });
   };
 
   return {

@@ -271,5 +271,10 @@ def _draw_pile(ax: Axes, shares: Array, before: Array, top: float) -> None:
     ax.set(xlim=(-1, 1), ylim=(0, top), xticks=[-1, 0, 1], yticks=[0, top])
     ax.tick_params(labelsize=11)
     ax.set_xlabel("cosine", labelpad=1)
+    key = (("share of pairs", INK), ("bars: now", COLORS[0]), ("line: untrained", INK))
+    for k, (words, color) in enumerate(key):
+        ax.text(
+            -0.95, (0.92 - 0.15 * k) * top, words, color=color, va="center", size=11
+        )
     ax.bar(edges[:-1], shares, np.diff(edges) * 0.9, align="edge", color=COLORS[0])
     ax.stairs(before, edges, color=INK, linewidth=1.5, baseline=None)
