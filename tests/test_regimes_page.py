@@ -67,7 +67,7 @@ def test_the_verdict_follows_the_zones():
     }  # fmt: skip
     assert verdict(found) == (
         "calls for the limit of infinite width first, its outputs are visibly"
-        " non-Gaussian, no token can pick itself out, and two orders of the softmax"
+        " non-Gaussian, no token can see mainly itself, and two orders of the softmax"
         " are enough"
     )
     assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 1]

@@ -124,10 +124,10 @@ export default ({ stage, state, values, call, act, put }) => {
         `At initialization ${special ? state.models[chosen] : "your model"} ${state.verdicts.map((said, i) => said.split("|")[found.zones[i]] ?? "").join("")}.`,
         `T = ${short(time)}: from network to network the logarithm of a token's squared length varies by ${short(found.spread)}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(found.keys)}; infinite width would leave ${few(found.limit)}.`,
-        `A token puts ${percent(found.tied)} of its weight on itself if queries are keys; if they are independent, it sees ${many(found.seen)} of ${many(values.tokens)} tokens.`,
+        `A token puts ${percent(found.tied)} on itself if queries are keys; if they are independent, it sees ${many(found.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${short(found.chance)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `With the same weights in each layer the cosine of the tokens ends at ${few(cosine)}.`,
+        `With the same weights in each layer the cosine of tokens ends at ${few(cosine)}.`,
         special && `Not covered: trained weights, ${special}.`,
       ].filter(Boolean).join("\n");
     },

@@ -57,10 +57,11 @@ GAUGES = (
     # Ten thousand normal numbers have a kurtosis of 0 ± 0.049.
     Gauge("excess kurtosis", "excess kurtosis κ", 1e-4, 10, True, (0.05,),
           ("Gaussian", "non-Gaussian"),
-          (", its outputs are nearly Gaussian", ", its outputs are visibly non-Gaussian")),
+          (", its outputs are nearly Gaussian",
+           ", its outputs are visibly non-Gaussian")),
     Gauge("β/log m", "largest logit over log of tokens, β/log m", 0, 3, False, (1.0,),
           ("sees all", "can see itself"),
-          (", no token can pick itself out", ", a token can pick itself out")),
+          (", no token can see mainly itself", ", a token can see mainly itself")),
     Gauge("m/d", "tokens over width, m/d", 0.01, 1000, True, (2.0,),
           ("one hemisphere", "no hemisphere")),
     # Each whole number has the room from half below to half above it.

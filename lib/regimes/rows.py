@@ -321,7 +321,8 @@ def _clusters(given: Sizes) -> Row:
         f"from orthogonal tokens the cosine after {given.depth} layers is"
         f" {_n(cosine)}: {when}",
         f"the noise of random keys of width {given.key_width} is in it to leading order"
-        f" (many heads and tokens; simulated at three sizes); random tokens in"
+        f" (many heads and tokens, few heads are slower; simulated at three sizes);"
+        f" random tokens in"
         f" {given.width} dimensions are off by about 3/√d ="
         f" {_n(3 / math.sqrt(given.width))} (measured in chapter 4)",
         "prop-equiangular",

@@ -310,6 +310,20 @@ def test_cosines_of_layers_with_random_keys(m, heads, width, spread):
         assert exact < 0.6 * found < 0.7 * cosine
 
 
+def test_few_heads_bring_tokens_together_later():
+    m, width, cosine = 256, 64, 0.0
+    for heads in (2, 8):
+        x, cosine = np.eye(m), 0.0
+        W = rng(heads).standard_normal((heads, m, width))
+        for _ in range(12):
+            keys = x @ W
+            x = x + attention.softmax(keys @ keys.mT / 8).mean(axis=0) @ x
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+            cosine = numbers.tied_cosine(cosine, m, 8.0, width, 0.5**0.5)
+        found = (np.sum(x @ x.T) - m) / (m * (m - 1))
+        assert 0.4 * cosine < found < 0.9 * cosine
+
+
 @pytest.mark.parametrize("n", [32, 128, 512])
 def test_differences_left_by_attention(n):
     m, J = 8, np.eye(8) - 1 / 8
