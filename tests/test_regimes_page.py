@@ -182,7 +182,7 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         shown = float(re.search(pattern, said)[1])
         assert shown == pytest.approx(found[name], rel=0.05), name
     assert f"after {found['softmax orders']:.0f} orders" in said
-    share = numbers(said.split("puts ")[1])[0]
+    share = numbers(said.split("A token puts ")[1])[0]
     assert share == pytest.approx(100 * found["tied"], rel=0.01)
 
 
