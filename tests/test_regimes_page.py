@@ -10,7 +10,7 @@ from waits import until
 
 from lib import exhibits
 from lib.exhibits.planes import PLANES, SIDE, draw_planes, place_of, value_at
-from lib.exhibits.regimes import GAUGES, draw_regimes, readings
+from lib.exhibits.regimes import GAUGES, draw_regimes, readings, verdict
 from lib.figures.controls import starts
 from lib.regimes import PRESETS, describe
 
@@ -50,6 +50,28 @@ def test_gauges_are_drawn_with_their_numbers(gauges):
     )
     assert other.svg != drawn.svg and "GPT-2" not in other.caption
     assert all(name in drawn.alt for name, *_ in GAUGES)
+    assert "calls for the joint limit of depth and width, its" in drawn.caption
+
+
+def test_a_head_keeps_four_coordinates(gauges):
+    sizes = dict(width=64.0, depth=3.0, tokens=50.0, spread=0.5)
+    drawn = draw_regimes(gauges.state, heads=128.0, **sizes)
+    assert "16 heads" in drawn.caption
+    assert drawn.svg == draw_regimes(gauges.state, heads=16.0, **sizes).svg
+
+
+def test_the_verdict_follows_the_zones():
+    found = {
+        "depth/width": 1e-3, "excess kurtosis": 0.2, "β/log m": 0.9, "m/d": 1.0,
+        "softmax orders": 2.0, "cosine of shared layers": 0.0,
+    }  # fmt: skip
+    assert verdict(found) == (
+        "calls for the limit of infinite width first, its outputs are visibly"
+        " non-Gaussian, no token can see mainly itself, and two orders of the softmax"
+        " are enough"
+    )
+    assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 1]
+    assert all(len(gauge.named()) == len(gauge.zones) + 1 for gauge in GAUGES)
 
 
 def test_planes_of_every_edge(planes):
@@ -147,35 +169,56 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     found = readings(gauges.state, **values)
     # What the last slider moved is said last.
     last = f"sees {found['seen']:,.0f} of {values['tokens']:,.0f}"
-    said = says(figure, rf"^T = {found['depth/width']:.2g}:[\s\S]*{last}\.")
-    assert len(said.splitlines()) == 6
+    first = rf"^At initialization your model {verdict(found)}\.\s+T ="
+    said = says(figure, rf"{first} {found['depth/width']:.2g}:[\s\S]*{last} tokens\.")
+    assert len(said.splitlines()) == 7
     for pattern, name in (
-        (r"kurtosis ([\d.]+),", "excess kurtosis"),
-        (r"leaves ([\d.]+)\.", "limit"),
+        (r"kurtosis ([\d.]+) ", "excess kurtosis"),
+        (r"would leave ([\d.]+)\.", "limit"),
         (r"ends at ([\d.]+)\.", "cosine of shared layers"),
-        (r"varies by ([\d.]+) ", "spread"),
+        (r"varies by ([\d.]+)\.", "spread"),
     ):
         # Two digits, the last one rounded.
         shown = float(re.search(pattern, said)[1])
         assert shown == pytest.approx(found[name], rel=0.05), name
-    assert f"{found['softmax orders']:.0f} orders of the softmax" in said
-    share = numbers(said.split("puts ")[1])[0]
+    assert f"after {found['softmax orders']:.0f} orders" in said
+    share = numbers(said.split("A token puts ")[1])[0]
     assert share == pytest.approx(100 * found["tied"], rel=0.01)
 
 
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
-    says(figure, r"^GPT-2\.\s+T = 0.016")
+    says(figure, r"^At initialization GPT-2 calls [^.]*\.\s+T = 0.016")
     figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
-    said = says(figure, r"^BLOOM 176B\.\s+T = 0.0049")
+    said = says(figure, r"^At initialization BLOOM 176B [^.]*\.\s+T = 0.0049")
     assert "ALiBi" in said and "trained weights" in said
     outputs = figure.locator("output").all_inner_texts()
     assert outputs[:4] == ["14336", "70", "112", "2048"]
     # A size that the model has not makes it one's own.
     slide(figure, "depth L", 0.2)
-    says(figure, "^T = ")
+    says(figure, "^At initialization your model ")
     assert figure.get_by_label("model", exact=True).input_value() == "-1"
+
+
+def test_width_and_heads_move_each_other(visit, gauges):
+    page, figure = visit(MODELS)
+    begun(figure)
+    outputs = figure.locator("output")
+    slide(figure, "heads H", 1.0)
+    slide(figure, "width n", 0.0)
+    until(lambda: outputs.all_inner_texts()[:3] == ["64", "12", "16"])
+    says(figure, r"with heads of width 4;")
+    slide(figure, "heads H", 1.0)
+    until(lambda: outputs.all_inner_texts()[:3] == ["512", "12", "128"])
+
+
+def test_tokens_move_in_fine_steps(visit, gauges):
+    page, figure = visit(MODELS)
+    begun(figure)
+    slider = figure.get_by_label("tokens m", exact=True)
+    slider.press("ArrowRight")
+    until(lambda: 1024 < float(figure.locator("output").nth(3).inner_text()) < 1300)
 
 
 def test_the_menu_keeps_one_of_two_models_of_equal_sizes(visit, gauges):
@@ -184,7 +227,7 @@ def test_the_menu_keeps_one_of_two_models_of_equal_sizes(visit, gauges):
     menu = figure.get_by_label("model", exact=True)
     for title in ("ALBERT large", "BERT large", "Mistral 7B"):
         menu.select_option(label=title)
-        says(figure, rf"^{title}\.\s+T = ")
+        says(figure, rf"^At initialization {title} [^.]*\.\s+T = ")
         assert menu.locator("option:checked").inner_text() == title
     assert "window of 4,096" in figure.locator(NOTE).inner_text()
 

@@ -41,11 +41,12 @@ export default ({ stage, state, values, call, act, put }) => {
     const wendel = ask("hemisphere", { g: node.length, tokens, width, node, weight });
     const order = ask("order", { r: orders.length, spread, orders, log_factorial });
     let at = { next: 0 };
-    for (let k = 0; k < depth; k++) at = ask("layer", { cosine: at.next, tokens, beta, branch });
+    for (let k = 0; k < depth; k++) at = ask("layer", { cosine: at.next, tokens, beta, key_width: keys, branch });
     found = {
       shown: [lengths.time, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, at.next],
-      spread: lengths.spread, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
+      keys, spread: lengths.spread, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
     };
+    found.zones = found.shown.map((value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length);
     const sizes = NAMES.map((name) => values[name]);
     // Several models have the same sizes: the one that was chosen stays.
     const alike = (i) => i >= 0 && sizes.every((size, k) => size === state.sizes[NAMES.length * i + k]);
@@ -70,25 +71,29 @@ export default ({ stage, state, values, call, act, put }) => {
         const [low, high] = state.ends.slice(2 * i, 2 * i + 2);
         const place = (x) => 1 + (w - 2) * Math.min(1, Math.max(0, (scale(Math.max(x, low)) - scale(low)) / (scale(high) - scale(low))));
         const edges = [low, ...state.breaks.slice(2 * i, 2 * i + 2), high].map(place);
+        const marks = state.marks[i].split("|");
         pen.textAlign = "center";
         state.zones[i].split("|").forEach((zone, k) => {
-          pen.globalAlpha = k % 2 ? 0.34 : 0.14;
+          const here = k === found.zones[i];
+          pen.globalAlpha = here ? 0.36 : 0.12;
           pen.fillStyle = colors.accent;
           pen.fillRect(edges[k], top + BAR, edges[k + 1] - edges[k], THICK);
           pen.globalAlpha = 1;
           pen.fillStyle = colors.ink;
+          pen.font = here ? `bold ${colors.font}` : colors.font;
           if (pen.measureText(zone).width < edges[k + 1] - edges[k] - 4) pen.fillText(zone, (edges[k] + edges[k + 1]) / 2, top + NAMED);
         });
+        pen.font = colors.font;
         pen.fillStyle = colors.ink;
         pen.textAlign = "left";
         pen.fillText(name, 1, top + 7);
         edges.slice(0, state.zones[i].split("|").length).forEach((edge, k) => {
-          pen.fillText(short(k ? state.breaks[2 * i + k - 1] : low), edge + 3, top + BAR + THICK / 2);
+          pen.fillText(marks[k], edge + 7, top + BAR + THICK / 2);
           if (k) pen.fillRect(edge, top + BAR, 1, THICK + 3);
         });
         pen.textAlign = "right";
         pen.fillText(few(found.shown[i]), w - 1, top + 7);
-        pen.fillText(short(high), w - 3, top + BAR + THICK / 2);
+        pen.fillText(marks.at(-1), w - 7, top + BAR + THICK / 2);
         const x = Math.min(w - 6, Math.max(6, place(found.shown[i])));
         pen.fillStyle = colors.mark;
         pen.strokeStyle = colors.ink;
@@ -99,7 +104,14 @@ export default ({ stage, state, values, call, act, put }) => {
         pen.stroke();
       });
     },
-    changed: compute,
+    changed(name) {
+      // A head keeps some coordinates: width and heads move each other.
+      if (values.width < state.keys * values.heads) {
+        if (name === "heads") put("width", state.keys * values.heads);
+        else put("heads", Math.floor(values.width / state.keys));
+      }
+      compute();
+    },
     reset() {
       chosen = state.chosen;
       compute();
@@ -109,13 +121,13 @@ export default ({ stage, state, values, call, act, put }) => {
       const special = state.special[chosen];
       const percent = (share) => `${short(100 * share)}\u00a0%`;
       return [
-        special && `${state.models[chosen]}.`,
-        `T = ${short(time)}: the logarithm of a token's squared length varies by ${short(found.spread)} between networks.`,
-        `Excess kurtosis ${few(kurtosis)}, of which infinite width leaves ${few(found.limit)}.`,
-        `A token puts ${percent(found.tied)} on itself where queries are keys; where they are independent it sees ${many(found.seen)} of ${many(values.tokens)}.`,
-        `Random tokens share a hemisphere with probability ${short(found.chance)}.`,
-        `${order} ${order === 1 ? "order" : "orders"} of the softmax give 5\u00a0%.`,
-        `With shared layers the cosine ends at ${few(cosine)}.`,
+        `At initialization ${special ? state.models[chosen] : "your model"} ${state.verdicts.map((said, i) => said.split("|")[found.zones[i]] ?? "").join("")}.`,
+        `T = ${short(time)}: from network to network the logarithm of a token's squared length varies by ${short(found.spread)}.`,
+        `Excess kurtosis ${few(kurtosis)} with heads of width ${short(found.keys)}; infinite width would leave ${few(found.limit)}.`,
+        `A token puts ${percent(found.tied)} on itself if queries are keys; if they are independent, it sees ${many(found.seen)} of ${many(values.tokens)} tokens.`,
+        `Random tokens lie in one hemisphere with probability ${short(found.chance)}.`,
+        `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
+        `With the same weights in each layer the cosine of tokens ends at ${few(cosine)}.`,
         special && `Not covered: trained weights, ${special}.`,
       ].filter(Boolean).join("\n");
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log10, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,19 +20,57 @@ from lib.regimes import PRESETS, numbers, preset
 State = Mapping[str, Any]
 WIDTHS, DEPTHS, HEADS = (64.0, 16384.0), (1.0, 128.0), (1.0, 128.0)
 TOKENS, SPREADS = (16.0, 131072.0), (0.05, 2.0)
+LEAST_KEYS = 4.0  # coordinates of a head; the formulas are not made for fewer
 BRANCH = sqrt(0.5)  # γ: skip connection and branch weigh alike
 _NOISE = numbers.noise(BRANCH)
-# Name, ends, whether logarithmic, where zones end, and what the zones are called.
-GAUGES: tuple[tuple[str, float, float, bool, tuple[float, ...], tuple[str, ...]], ...]
+
+
+class Gauge(NamedTuple):
+    """A number that decides between limits, and what the limits on its sides say."""
+
+    name: str
+    label: str
+    low: float
+    high: float
+    log: bool
+    breaks: tuple[float, ...]
+    zones: tuple[str, ...]
+    verdicts: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+
+    def zone(self, value: float) -> int:
+        """Return the number of the zone of a value, from 0."""
+        return sum(value > border for border in self.breaks)
+
+    def named(self) -> tuple[str, ...]:
+        """Return what stands at the beginning of each zone, and at the end."""
+        return self.marks or tuple(map(_short, (self.low, *self.breaks, self.high)))
+
+
 GAUGES = (
     # The standard deviation of log squared length is 0.1 and 1 where zones meet.
-    ("depth/width", 1e-4, 10, True, (0.005 / _NOISE, 0.5 / _NOISE),
-     ("width first", "both", "depth first")),
-    ("excess kurtosis", 1e-4, 10, True, (0.05,), ("Gaussian", "non-Gaussian")),
-    ("β/log m", 0, 3, False, (1.0,), ("sees all", "can see itself")),
-    ("m/d", 0.01, 1000, True, (2.0,), ("one hemisphere", "no hemisphere")),
-    ("softmax orders", 0, 16, False, (2.5,), ("two", "more")),
-    ("cosine of shared layers", 0, 1, False, (0.5,), ("apart", "one cluster")),
+    Gauge("depth/width", "depth over width, T", 1e-4, 10, True,
+          (0.005 / _NOISE, 0.5 / _NOISE), ("width first", "together", "depth first"),
+          ("calls for the limit of infinite width first",
+           "calls for the joint limit of depth and width",
+           "calls for the limit of infinite depth first")),
+    # Ten thousand normal numbers have a kurtosis of 0 ± 0.049.
+    Gauge("excess kurtosis", "excess kurtosis κ", 1e-4, 10, True, (0.05,),
+          ("Gaussian", "non-Gaussian"),
+          (", its outputs are nearly Gaussian",
+           ", its outputs are visibly non-Gaussian")),
+    Gauge("β/log m", "largest logit over log of tokens, β/log m", 0, 3, False, (1.0,),
+          ("sees all", "can see itself"),
+          (", no token can see mainly itself", ", a token can see mainly itself")),
+    Gauge("m/d", "tokens over width, m/d", 0.01, 1000, True, (2.0,),
+          ("one hemisphere", "no hemisphere")),
+    # Each whole number has the room from half below to half above it.
+    Gauge("softmax orders", "orders of the softmax for 5 %", 0.5, 16.5, True, (2.5,),
+          ("two are enough", "three or more"),
+          (", and two orders of the softmax are enough",
+           ", and two orders of the softmax are too few"), ("1", "3", "16")),
+    Gauge("cosine of shared layers", "cosine of tokens after shared layers", 0, 1,
+          False, (0.5,), ("apart", "one cluster")),
 )  # fmt: skip
 
 
@@ -68,11 +106,14 @@ def regimes(
     state: dict[str, Any] = {
         **_nodes(),
         "branch": BRANCH,
-        "gauges": [name for name, *_ in GAUGES],
-        "ends": [[low, high] for _, low, high, *_ in GAUGES],
-        "logs": [float(log) for _, _, _, log, *_ in GAUGES],
-        "breaks": [(*breaks, high)[:2] for _, _, high, _, breaks, _ in GAUGES],
-        "zones": ["|".join(zones) for *_, zones in GAUGES],
+        "gauges": [each.label for each in GAUGES],
+        "ends": [[each.low, each.high] for each in GAUGES],
+        "logs": [float(each.log) for each in GAUGES],
+        "breaks": [(*each.breaks, each.high)[:2] for each in GAUGES],
+        "marks": ["|".join(each.named()) for each in GAUGES],
+        "zones": ["|".join(each.zones) for each in GAUGES],
+        "verdicts": ["|".join(each.verdicts) for each in GAUGES],
+        "keys": LEAST_KEYS,
         "models": [each.title for each in PRESETS.values()],
         "special": [each.special for each in PRESETS.values()],
         "sizes": [[*_sizes(name).values()] for name in PRESETS],
@@ -144,7 +185,7 @@ def readings(
     errors = numbers.order_errors(spread, orders, log_factorial)
     cosine = 0.0
     for _ in range(round(depth)):
-        cosine = float(numbers.layer_cosine(cosine, tokens, beta, BRANCH))
+        cosine = float(numbers.tied_cosine(cosine, tokens, beta, key_width, BRANCH))
     node, weight = np.asarray(state["node"]), np.asarray(state["weight"])
     lengths = numbers.log_length(width, depth, BRANCH)
     found = {
@@ -172,7 +213,11 @@ def draw_regimes(
     tokens: float,
     spread: float,
 ) -> BookFigure:
-    """Gauges one below the other, each with a mark for the network."""
+    """Gauges one below the other, each with a mark for the network.
+
+    More heads than leave each of them four coordinates are drawn as that many.
+    """
+    heads = min(heads, width // LEAST_KEYS)
     sizes = {
         "width": width, "depth": depth, "heads": heads, "tokens": tokens,
         "spread": spread,
@@ -185,14 +230,24 @@ def draw_regimes(
         ax.set(xlim=(0, 1), ylim=(-len(GAUGES), 0))
         ax.axis("off")
         for i, gauge in enumerate(GAUGES):
-            _draw_gauge(ax, -i, gauge, found[gauge[0]])
+            _draw_gauge(ax, -i, gauge, found[gauge.name])
     named = _named(state, sizes)
     said = ", ".join(f"{name} {_short(found[name])}" for name, *_ in GAUGES)
     return figure(
         fig,
         alt=f"Six gauges for {named}: {said}. Each has zones named by the limits"
         " between which it decides.",
-        caption=f"{named[0].upper()}{named[1:]}.",
+        caption=f"{named[0].upper()}{named[1:]}. At initialization this network"
+        f" {verdict(found)}.",
+    )
+
+
+def verdict(found: Mapping[str, float]) -> str:
+    """Say in words in which zones the numbers lie."""
+    return "".join(
+        gauge.verdicts[gauge.zone(found[gauge.name])]
+        for gauge in GAUGES
+        if gauge.verdicts
     )
 
 
@@ -210,41 +265,37 @@ def _named(state: State, sizes: Mapping[str, float]) -> str:
     return words
 
 
-def _draw_gauge(ax: Axes, top: float, gauge: Any, value: float) -> None:
-    name, low, high, log, breaks, zones = gauge
-
+def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float) -> None:
     def place(x: float) -> float:
-        if log:
-            x, a, b = log10(max(x, low)), log10(low), log10(high)
-        else:
-            a, b = low, high
+        a, b = gauge.low, gauge.high
+        if gauge.log:
+            x, a, b = log10(max(x, a)), log10(a), log10(b)
         return min(1.0, max(0.0, (x - a) / (b - a)))
 
-    edges = [0.0, *map(place, breaks), 1.0]
-    for k, zone in enumerate(zones):
+    edges = [0.0, *map(place, gauge.breaks), 1.0]
+    here, marks = gauge.zone(value), gauge.named()
+    for k, zone in enumerate(gauge.zones):
         left, right = edges[k], edges[k + 1]
         ax.fill_between(
             [left, right], top - 0.66, top - 0.38, color=COLORS[0],
-            alpha=(0.12, 0.3, 0.12)[k], linewidth=0,
+            alpha=0.36 if k == here else 0.12, linewidth=0,
         )  # fmt: skip
-        ax.text((left + right) / 2, top - 0.8, zone, fontsize=11, **_CENTERED)
-        border = _short((low, *breaks)[k])
-        ax.text(left + 0.01, top - 0.52, border, fontsize=10.5, va="center_baseline")
+        ax.text(
+            (left + right) / 2, top - 0.8, zone, fontsize=11, ha="center", va="center",
+            weight="bold" if k == here else "normal",
+        )  # fmt: skip
+        ax.text(left + 0.02, top - 0.52, marks[k], fontsize=10.5, va="center_baseline")
         if k:
             ax.plot([left] * 2, [top - 0.72, top - 0.38], color=INK, linewidth=1)
     ax.text(
-        0.99, top - 0.52, _short(high), fontsize=10.5, ha="right",
-        va="center_baseline",
-    )  # fmt: skip
-    ax.text(0, top - 0.15, name, fontsize=11.5, va="center")
+        0.98, top - 0.52, marks[-1], fontsize=10.5, ha="right", va="center_baseline"
+    )
+    ax.text(0, top - 0.15, gauge.label, fontsize=11.5, va="center")
     ax.text(1, top - 0.15, _short(value), fontsize=11.5, ha="right", va="center")
     ax.plot(
         place(value), top - 0.33, "v", color=COLORS[1], markeredgecolor=INK,
         markersize=7, clip_on=False,
     )  # fmt: skip
-
-
-_CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
 
 
 def _short(value: float) -> str:

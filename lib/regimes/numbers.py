@@ -128,7 +128,9 @@ def kurtosis(
     -------
     dict
         ``c``, ``b``, ``a``, ``kurtosis`` (the sum), ``given`` (its part for orthonormal
-        tokens), and ``seen``, the number 1/E u of tokens that a query sees.
+        tokens), and ``seen``, the number 1/E u of tokens that a query sees. ``b`` is
+        what is left of ``given`` without c/H, times n_k H: it tends to a constant as
+        heads grow wide.
     """
     mean, square, slope = overlap(tokens, spread, nodes)
     first = second = 0.0
@@ -149,7 +151,7 @@ def kurtosis(
         "a": a,
         "given": given / heads,
         "kurtosis": given / heads + a / width,
-        "seen": 1 / mean,
+        "seen": 1 / first,
     }
 
 
@@ -158,21 +160,27 @@ def own_weight(tokens: Any, beta: Any) -> Any:
     return 1 / (1 + (tokens - 1) * np.exp(np.minimum(-beta, 500)))
 
 
-def tied_weight(tokens: Any, beta: Any, key_width: Any) -> Any:
-    r"""Mean weight of a token on itself with random W^Q = W^K, m orthogonal tokens.
+def tied_weight(tokens: Any, beta: Any, key_width: Any, cosine: Any = 0.0) -> Any:
+    r"""Mean weight of a token on itself with random W^Q = W^K, at a common cosine ρ.
 
     A key has the squared length :math:`n_k t`, :math:`t \sim \chi^2_{n_k}/n_k`; given
-    it the logit on itself is βt, and the others are independent with standard
-    deviation :math:`r = \sqrt{t}\, \beta n_k^{-1/2}`. For many tokens the sum of their
-    exponentials is :math:`m e^{r^2/2}`, and where :math:`r^2 > 2 \log m` that of the
-    largest, :math:`e^{r \sqrt{2 \log m}}`.
+    it the logit on itself is βt. With :math:`\sigma = \beta n_k^{-1/2}` the others are
+    :math:`\rho \beta t + \sigma \sqrt{t \rho (1 - \rho)}\, g` with a standard normal
+    g that all of them share, and independent normal variables of variance
+    :math:`r^2 = \sigma^2 t (1 - \rho)`. For many tokens the sum of the exponentials of
+    these is :math:`m e^{r^2/2}`, and where :math:`r^2 > 2 \log m` that of the largest,
+    :math:`e^{r \sqrt{2 \log m}}`.
     """
     total, log = 0.0, np.log(tokens)
-    for node, share in _chi_square_nodes(key_width):
-        square = node * beta**2 / key_width
+    shared = sum(share for _, share in _NORMAL_NODES)
+    for node, chance in _chi_square_nodes(key_width):
+        square = node * beta**2 / key_width * (1 - cosine)
         frozen = np.sqrt(2 * log * square) - log
         others = np.where(square < 2 * log, square / 2, frozen)
-        total = total + share * own_weight(tokens, node * beta - others)
+        gap, noise = node * beta * (1 - cosine) - others, np.sqrt(cosine * square)
+        for g, share in _NORMAL_NODES:
+            own = own_weight(tokens, gap - noise * g)
+            total = total + chance * share / shared * own
     return total
 
 
@@ -197,8 +205,25 @@ def layer_cosine(cosine: Any, tokens: Any, beta: Any, branch: Any) -> Any:
     :math:`A = \mathrm{softmax}(\beta \langle x_i, x_j\rangle)`, normalized; equal
     cosines stay equal. Thin layers follow :func:`lib.sphere.equiangular_field`.
     """
+    return _mixed(cosine, tokens, own_weight(tokens, beta * (1 - cosine)), branch)
+
+
+def tied_cosine(
+    cosine: Any, tokens: Any, beta: Any, key_width: Any, branch: Any
+) -> Any:
+    """Common cosine after the same layer with random keys, W^Q = W^K in each head.
+
+    The weight of a token on itself is its mean, :func:`tied_weight`; that the other
+    weights differ from one another is left out, as is their dependence on earlier
+    layers.
+    """
+    own = tied_weight(tokens, beta, key_width, cosine)
+    return _mixed(cosine, tokens, own, branch)
+
+
+def _mixed(cosine: Any, tokens: Any, own: Any, branch: Any) -> Any:
+    """Cosine after a layer that gives the same weight to each of the other tokens."""
     skip = np.sqrt(1 - branch**2)
-    own = own_weight(tokens, beta * (1 - cosine))
     # <x_i, y_i>, <x_j, y_i>, |y_i|² and <y_i, y_j>, with the weight of another token.
     other = (1 - own) / (tokens - 1)
     along = own + (1 - own) * cosine

@@ -303,7 +303,11 @@ def _clusters(given: Sizes) -> Row:
     tokens, cosine, met = float(given.tokens), 0.0, None
     for layer in range(given.depth):
         cosine, last = (
-            float(numbers.layer_cosine(cosine, tokens, given.beta, given.branch)),
+            float(
+                numbers.tied_cosine(
+                    cosine, tokens, given.beta, given.key_width, given.branch
+                )
+            ),
             cosine,
         )
         if met is None and cosine > _MEET:
@@ -313,11 +317,14 @@ def _clusters(given: Sizes) -> Row:
     when = f"they pass cosine ½ in layer {met}" if met else "they are still apart"
     return Row(
         "clusters", 1 if met else given.tokens,
-        "layers as time, V = I and tied queries and keys: equiangular tokens",
+        "layers as time, values x and W^Q = W^K: equiangular tokens",
         f"from orthogonal tokens the cosine after {given.depth} layers is"
         f" {_n(cosine)}: {when}",
-        f"exact for equal cosines; random tokens in {given.width} dimensions are off by"
-        f" about 3/√d = {_n(3 / math.sqrt(given.width))} (measured in chapter 4)",
+        f"the noise of random keys of width {given.key_width} is in it to leading order"
+        f" (many heads and tokens, few heads are slower; simulated at three sizes);"
+        f" random tokens in"
+        f" {given.width} dimensions are off by about 3/√d ="
+        f" {_n(3 / math.sqrt(given.width))} (measured in chapter 4)",
         "prop-equiangular",
     )  # fmt: skip
 

@@ -168,6 +168,20 @@ def test_number_of_tokens_seen(m):
     assert overlaps.mean() == pytest.approx(mean, abs=4 * noise)
 
 
+@pytest.mark.parametrize("width", [8, 32, 128])
+def test_number_of_tokens_seen_by_narrow_heads(width):
+    overlaps = []
+    for seed in range(40):
+        keys, queries = rng([width, seed]).standard_normal((2, 512, width))
+        weights = attention.softmax(queries @ keys.T / width**0.5)
+        overlaps.append(np.mean(np.sum(weights**2, axis=1)))
+    nodes = numbers.score_nodes(512, 1.0)
+    law = numbers.kurtosis(8.0 * width, 8, width, 512.0, 1.0, nodes)
+    noise = 4 * np.std(overlaps) / np.sqrt(len(overlaps))
+    # That the queries of a head have the same keys is of the order of 1/m.
+    assert np.mean(overlaps) == pytest.approx(1 / law["seen"], abs=noise + 2e-5)
+
+
 def test_slope_of_the_overlap():
     for m, spread in ((3, 0.5), (100, 2.0)):
         nodes = numbers.score_nodes(m, spread)
@@ -220,6 +234,23 @@ def test_hemisphere_is_wendels(m, d):
     assert chance == pytest.approx(sphere.hemisphere_probability(m, d), abs=1e-8)
 
 
+@pytest.mark.parametrize(("m", "width"), [(256, 32), (512, 64), (1024, 128)])
+@pytest.mark.parametrize("cosine", [0.3, 0.8])
+def test_weight_on_itself_at_a_common_cosine(m, width, cosine):
+    found = []
+    for seed in range(40):
+        keys = (1 - cosine) ** 0.5 * rng(seed).standard_normal((m, width))
+        keys += cosine**0.5 * rng(seed + 99).standard_normal(width)
+        logits = width**-0.5 * keys[:100] @ keys.T
+        found.append(np.diag(attention.softmax(logits)).mean())
+    wanted = numbers.tied_weight(m, width**0.5, width, cosine)
+    noise = 4 * np.std(found) / len(found) ** 0.5
+    assert np.mean(found) == pytest.approx(wanted, abs=noise)
+    if width > 32 and cosine < 0.5:  # that keys are random is seen
+        without = numbers.own_weight(m, width**0.5 * (1 - cosine))
+        assert without - wanted > noise
+
+
 # Clusters, differences, orders.
 
 
@@ -255,6 +286,42 @@ def test_clusters_of_random_tokens(d):
         for _ in range(depth):
             cosine = numbers.layer_cosine(cosine, 16, 2.0, 0.5**0.5)
         assert np.abs(cosines - cosine).max() < 5 / np.sqrt(d)
+
+
+@pytest.mark.parametrize(
+    ("m", "heads", "width"), [(128, 32, 32), (256, 32, 64), (512, 64, 64)]
+)
+@pytest.mark.parametrize("spread", [0.5, 1.0])
+def test_cosines_of_layers_with_random_keys(m, heads, width, spread):
+    """The same keys in each layer; many heads make that negligible."""
+    x, cosine, exact = np.eye(m), 0.0, 0.0
+    W = rng(m).standard_normal((heads, m, width))
+    beta, branch = spread * width**0.5, 0.5**0.5
+    for _ in range(8):
+        keys = x @ W
+        weights = attention.softmax(spread / width**0.5 * keys @ keys.mT)
+        x = x + weights.mean(axis=0) @ x
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        found = (np.sum(x @ x.T) - m) / (m * (m - 1))
+        cosine = numbers.tied_cosine(cosine, m, beta, width, branch)
+        exact = numbers.layer_cosine(exact, m, beta, branch)
+        assert found == pytest.approx(cosine, abs=1.6 / heads)
+    if spread == 1:  # without the noise of the keys it would be far less
+        assert exact < 0.6 * found < 0.7 * cosine
+
+
+def test_few_heads_bring_tokens_together_later():
+    m, width, cosine = 256, 64, 0.0
+    for heads in (2, 8):
+        x, cosine = np.eye(m), 0.0
+        W = rng(heads).standard_normal((heads, m, width))
+        for _ in range(12):
+            keys = x @ W
+            x = x + attention.softmax(keys @ keys.mT / 8).mean(axis=0) @ x
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+            cosine = numbers.tied_cosine(cosine, m, 8.0, width, 0.5**0.5)
+        found = (np.sum(x @ x.T) - m) / (m * (m - 1))
+        assert 0.4 * cosine < found < 0.9 * cosine
 
 
 @pytest.mark.parametrize("n", [32, 128, 512])

@@ -50,8 +50,10 @@ def regime_explosion(
     return {"probability": chance}
 
 
-def regime_layer(cosine: Any, tokens: Any, beta: Any, branch: Any) -> Values:
-    return {"next": numbers.layer_cosine(cosine, tokens, beta, branch)}
+def regime_layer(
+    cosine: Any, tokens: Any, beta: Any, key_width: Any, branch: Any
+) -> Values:
+    return {"next": numbers.tied_cosine(cosine, tokens, beta, key_width, branch)}
 
 
 def regime_order(spread: Any, orders: Any, log_factorial: Any) -> Values:
@@ -139,9 +141,9 @@ KERNELS = [
     ),
     Kernel(
         "regime_layer",
-        "lib.regimes.numbers:layer_cosine",
+        "lib.regimes.numbers:tied_cosine",
         regime_layer,
-        {"cosine": (), "tokens": (), "beta": (), "branch": ()},
+        {"cosine": (), "tokens": (), "beta": (), "key_width": (), "branch": ()},
         models,
     ),
     Kernel(
