@@ -188,7 +188,7 @@ def readings(
         cosine = float(numbers.tied_cosine(cosine, tokens, beta, key_width, BRANCH))
     node, weight = np.asarray(state["node"]), np.asarray(state["weight"])
     lengths = numbers.log_length(width, depth, BRANCH)
-    found = {
+    reading = {
         "depth/width": lengths["time"],
         "excess kurtosis": law["kurtosis"],
         "β/log m": beta / np.log(tokens),
@@ -201,7 +201,7 @@ def readings(
         "tied": numbers.tied_weight(tokens, beta, key_width),
         "chance": numbers.hemisphere(tokens, width, node, weight),
     }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in reading.items()}
 
 
 def draw_regimes(
@@ -222,7 +222,7 @@ def draw_regimes(
         "width": width, "depth": depth, "heads": heads, "tokens": tokens,
         "spread": spread,
     }  # fmt: skip
-    found = readings(state, **sizes)
+    reading = readings(state, **sizes)
     with style():
         fig = Figure(figsize=(4.2, 4.3))
         fig.set_layout_engine("none")
@@ -230,22 +230,22 @@ def draw_regimes(
         ax.set(xlim=(0, 1), ylim=(-len(GAUGES), 0))
         ax.axis("off")
         for i, gauge in enumerate(GAUGES):
-            _draw_gauge(ax, -i, gauge, found[gauge.name])
+            _draw_gauge(ax, -i, gauge, reading[gauge.name])
     named = _named(state, sizes)
-    said = ", ".join(f"{name} {_short(found[name])}" for name, *_ in GAUGES)
+    said = ", ".join(f"{name} {_short(reading[name])}" for name, *_ in GAUGES)
     return figure(
         fig,
         alt=f"Six gauges for {named}: {said}. Each has zones named by the limits"
         " between which it decides.",
         caption=f"{named[0].upper()}{named[1:]}. At initialization this network"
-        f" {verdict(found)}.",
+        f" {verdict(reading)}.",
     )
 
 
-def verdict(found: Mapping[str, float]) -> str:
+def verdict(reading: Mapping[str, float]) -> str:
     """Say in words in which zones the numbers lie."""
     return "".join(
-        gauge.verdicts[gauge.zone(found[gauge.name])]
+        gauge.verdicts[gauge.zone(reading[gauge.name])]
         for gauge in GAUGES
         if gauge.verdicts
     )

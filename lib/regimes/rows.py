@@ -71,11 +71,11 @@ class Sizes:
         if not _SPREADS[0] <= self.spread <= _SPREADS[1]:
             return None
         nodes = numbers.score_nodes(self.tokens, self.spread)
-        found = numbers.kurtosis(
+        terms = numbers.kurtosis(
             float(self.width), self.heads, self.key_width, float(self.tokens),
             self.spread, nodes,
         )  # fmt: skip
-        return {name: float(value) for name, value in found.items()}
+        return {name: float(value) for name, value in terms.items()}
 
 
 def describe(
