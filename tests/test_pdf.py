@@ -212,7 +212,8 @@ def test_nothing_names_the_machine(small, texts):
     everything = "\n".join(texts) + str(reader.metadata)
     for number in range(1, len(reader.xref_objStm) + len(reader.xref.get(0, ())) + 1):
         everything += str(reader.get_object(number))
-    for mark in ("localhost", "127.0.0.1", "file:", str(ROOT), "Headless"):
+    # "one file:" stands in the text; an address of a file goes on with a slash.
+    for mark in ("localhost", "127.0.0.1", "file:/", str(ROOT), "Headless"):
         assert mark not in everything
 
 
@@ -287,11 +288,11 @@ def test_readers_find_each_solution_at_the_end_and_the_way_there(reader):
     assert [int(n) for n in re.findall(r"^Solution (\d+)\.", after, re.M)] == asked
     goals = [
         document.pages.index(list.__getitem__(link["/Dest"], 0).get_object())
-        for sheet in document.pages[2:first]
+        for sheet in document.pages[2 : first + 1]  # they may begin below exercises
         for link in (each.get_object() for each in sheet.get("/Annots", ()))
         if "/Dest" in link
     ]
-    assert sum(goal >= first for goal in goals) >= len(asked) - 1
+    assert sum(goal >= first for goal in goals) >= len(asked)
 
 
 def test_readers_see_states_of_an_explorer(reader):

@@ -55,6 +55,19 @@ def test_claims_bring_what_they_need_and_leave_the_figures():
     assert kept == [cell for cell in CELLS if "picture" not in cell]
 
 
+def test_cells_that_change_what_a_claim_reads_are_kept():
+    cells = [
+        "x, y = [], {}",
+        "x.append(1)",
+        "y['a'] = 2",
+        "print('noise')",
+        "z.append(3)",
+        "verify('two', measured=len(x) + len(y), at_least=2.0)",
+    ]
+    assert reseed.claim_cells(cells) == [cells[k] for k in (0, 1, 2, 5)]
+    assert reseed.claim_cells(cells, {4}) == []
+
+
 def test_each_offset_draws_anew_and_failures_are_recorded(
     tmp_path, monkeypatch, capsys
 ):

@@ -157,6 +157,8 @@ def at_width(
     context.add_init_script(PAINTED)
     tab = context.new_page()
     tab.goto(site + address, wait_until=ready)
+    # On a loaded machine the network rests while a long page is still being read.
+    tab.wait_for_load_state("load")
     tab.evaluate("document.fonts.ready")
     found = tab.evaluate(SCRIPT)
     context.close()

@@ -66,6 +66,11 @@ def _defined(tree: ast.AST) -> Iterator[str]:
             owner = node.value
             if isinstance(node.ctx, ast.Store) and isinstance(owner, ast.Name):
                 yield owner.id
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            # A method that is called for what it does, as in "errors.append(...)".
+            owner = getattr(node.value.func, "value", None)
+            if isinstance(owner, ast.Name):
+                yield owner.id
 
 
 def _used(tree: ast.AST) -> Iterator[str]:
