@@ -39,7 +39,6 @@ export default ({ stage, state, values, act, put }) => {
   const choices = figure.querySelector(".exhibit-choice");
   const link = document.createElement("a");
   link.className = "exhibit-section";
-  link.textContent = "its section ↓";
   map.append(choices, link);
   const labels = [...choices.querySelectorAll("label")];
   labels.forEach((label, k) => {
@@ -88,7 +87,7 @@ export default ({ stage, state, values, act, put }) => {
     labels.forEach((each, k) => each.classList.toggle("exhibit-chosen", k === values.edge));
     lines.forEach((line, k) => line.setAttribute("stroke-width", k === values.edge ? 4 : 1.5));
     link.href = `#${state.sections[values.edge]}`;
-    link.setAttribute("aria-label", `the section on ${state.decides[values.edge]}`);
+    link.textContent = `section on ${state.decides[values.edge]} ↓`;
     numbers().forEach((value, k) => {
       named[k].textContent = axes()[k];
       said[k].textContent = shown(value);
