@@ -3,26 +3,16 @@
 import json
 import shutil
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from pairs import write_pair
 
 from tools.command import ROOT, PipelineError, exclusive
 from tools.mutants import __main__ as command
 from tools.mutants import claims, claims_record
 from tools.mutants.campaign import FOLDER
 from tools.mutants.pages import Book, parts
-from tools.texts import METADATA
 from tools.verdicts import collect
 
-FRONT = """---
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-# Test
-"""
 TOY = '''
 """Areas."""
 
@@ -64,14 +54,7 @@ def book(tmp_path):
 
 
 def write(book, *cells, name="1-test"):
-    path = book / "chapters" / f"{name}.md"
-    fences = "".join(f"\n```{{code-cell}}\n{cell}\n```\n" for cell in cells)
-    path.write_text(FRONT + fences, "utf-8")
-    notebook = new_notebook(
-        cells=[new_code_cell(cell) for cell in cells], metadata=METADATA
-    )
-    nbformat.write(notebook, path.with_suffix(".ipynb"))
-    return path
+    return write_pair(book / "chapters" / f"{name}.md", cells)
 
 
 def called(book, *words):

@@ -9,22 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbformat.v4 import new_output
+from pairs import write_pair
 
 from lib.claims import MIME_TYPE, verify
 from tools import reseed
 from tools.command import ROOT, PipelineError
-from tools.texts import METADATA
 from tools.verdicts import collect
 
-FRONT = """---
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-# Test
-"""
 AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"  # as numpy 2.4 names them
 
 CELLS = [
@@ -40,14 +32,7 @@ CELLS = [
 
 
 def book(folder, cells):
-    path = folder / "chapters" / "1-test.md"
-    path.parent.mkdir(parents=True)
-    path.write_text(FRONT)
-    notebook = new_notebook(
-        cells=[new_code_cell(cell) for cell in cells], metadata=METADATA
-    )
-    nbformat.write(notebook, path.with_suffix(".ipynb"))
-    return path
+    return write_pair(folder / "chapters" / "1-test.md", cells)
 
 
 def test_claims_bring_what_they_need_and_leave_the_figures():

@@ -29,7 +29,7 @@ from tools.command import ROOT, PipelineError, exclusive, replace, run_main
 from tools.digests import digests
 from tools.notebooks import today
 from tools.texts import texts
-from tools.verdicts import code_of, page_name, page_rows, recorded, rows_of_cells
+from tools.verdicts import code_of, page_name, page_rows, recorded
 
 RESULTS = Path("chapters/reference/reseed.json")
 #: Runs of a command that has not ended yet, a line each.
@@ -80,20 +80,19 @@ def _used(tree: ast.AST) -> Iterator[str]:
 
 
 def outcomes(
-    path: Path, offset: int, ids: Collection[str] | None = None
+    path: Path, offset: int, ids: Mapping[str, int] | None = None
 ) -> list[dict[str, Any]]:
     """Every verdict of one notebook under one offset, failures included.
 
-    Only those with the ``ids``, where these are given. Runs in a process of its own:
-    it sets the offset and replaces ``verify``.
+    Only those with the ``ids``, where these are given, with the number of the cell of
+    each. Runs in a process of its own: it sets the offset and replaces ``verify``.
     """
     from joblib import parallel_config
 
     os.environ[SEED_OFFSET] = str(offset)
     os.chdir(path.parent)
     outcomes_of_page: list[dict[str, Any]] = []
-    cells = code_of(path)
-    chosen = claim_cells(cells, ids if ids is None else _cells_of(path, ids))
+    chosen = claim_cells(code_of(path), None if ids is None else {*ids.values()})
 
     def keep(verdict: Verdict) -> None:
         if ids is not None and verdict.anchor not in ids:
@@ -126,15 +125,6 @@ def outcomes(
             f"{page_name(path)}, offset {offset}: {type(error).__name__}: {error}"
         ) from error
     return outcomes_of_page
-
-
-def _cells_of(path: Path, ids: Collection[str]) -> set[int]:
-    """Numbers of the code cells whose stored verdicts are among ``ids``."""
-    return {
-        number
-        for number, rows in enumerate(rows_of_cells(path))
-        if any(row["id"] in ids for row in rows)
-    }
 
 
 def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -177,20 +167,23 @@ def _chosen(
 
 def _lacking(
     paths: list[Path], count: int, root: Path
-) -> tuple[dict[Path, set[str]], list[dict[str, Any]]]:
-    """Claims with fewer runs than asked for, by text, and the record of the others."""
+) -> tuple[dict[Path, dict[str, int]], list[dict[str, Any]]]:
+    """Claims with fewer runs than asked for, by text, and the record of the others.
+
+    Of the former the numbers of their cells.
+    """
     record = json.loads((root / RESULTS).read_text("utf-8"))
     if record["offsets"][1] > count:
         raise PipelineError(f"the record has the offsets {record['offsets']}")
     known = {(r["page"], r["id"]): r for r in record["claims"] if r["runs"] >= count}
-    ids: dict[Path, set[str]] = {}
+    ids: dict[Path, dict[str, int]] = {}
     kept = []
     for path in paths:
         for row in page_rows(path, root):
             if (row.page, row.id) in known:
                 kept.append(known[row.page, row.id])
             else:
-                ids.setdefault(path, set()).add(row.id)
+                ids.setdefault(path, {})[row.id] = row.cell
     return ids, kept
 
 
@@ -227,11 +220,12 @@ def run_all(
     paths: list[Path],
     offsets: Iterable[int],
     root: Path,
-    ids: Mapping[Path, Collection[str]] | None = None,
+    ids: Mapping[Path, Mapping[str, int]] | None = None,
 ) -> list[Any]:
     """Outcomes of all pages under all offsets; what the journal has is not run.
 
-    ``ids`` are those of the claims that are asked for; without them it is all.
+    ``ids`` are those of the claims that are asked for, with their cells; without them
+    it is all.
     """
     from tqdm import tqdm
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ STATEMENT = re.compile(r"\{prf:(\w+)\}[^\n]*\n:label: (\S+)")
 class Row:
     """One verdict of one page: its data, and the HTML that was stored with them.
 
-    ``chip`` are the few words that the page shows of it, where its cell names some.
+    ``chip`` are the few words that the page shows of it, where its cell names some,
+    ``cell`` the number of that cell among those of code.
     """
 
     page: str
@@ -37,6 +38,7 @@ class Row:
     numbers: str
     html: str
     chip: str = ""
+    cell: int = field(default=0, compare=False)
 
 
 def collect(root: Path = ROOT) -> list[Row]:
@@ -46,15 +48,17 @@ def collect(root: Path = ROOT) -> list[Row]:
 
 def page_rows(text: Path, root: Path = ROOT) -> Iterator[Row]:
     """The verdicts stored in the notebook of one text, in order."""
-    page, section = page_name(text, root), ""
+    page, section, number = page_name(text, root), "", -1
     for cell in nbformat.read(text.with_suffix(".ipynb"), 4).cells:
         if cell.cell_type == "markdown":
             section = next(reversed(HEADING.findall(cell.source)), section)
+        number += cell.cell_type == "code"
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if MIME_TYPE in data:
                 own = {**data[MIME_TYPE], "html": data["text/html"]}
-                yield Row(page, section, **own, chip=cell.metadata.get("chip", ""))
+                chip = cell.metadata.get("chip", "")
+                yield Row(page, section, **own, chip=chip, cell=number)
             elif 'class="verdict' in data.get("text/html", ""):
                 raise PipelineError(
                     f"{page}: its notebook has a verdict without data; make notebooks"
@@ -101,20 +105,6 @@ def code_of(text: Path) -> list[str]:
     """The code cells of a notebook, in order."""
     cells = nbformat.read(text.with_suffix(".ipynb"), 4).cells
     return [cell.source for cell in cells if cell.cell_type == "code"]
-
-
-def rows_of_cells(text: Path) -> list[list[dict[str, Any]]]:
-    """The data of the verdicts that are stored in each code cell of a notebook."""
-    cells = nbformat.read(text.with_suffix(".ipynb"), 4).cells
-    return [
-        [
-            output.data[MIME_TYPE]
-            for output in cell.outputs
-            if MIME_TYPE in output.get("data", {})
-        ]
-        for cell in cells
-        if cell.cell_type == "code"
-    ]
 
 
 @contextmanager

@@ -26,7 +26,8 @@ _TOP = 50.0  # beyond this x, exp(−exp(x)) is 0
 _TAIL = 18.0  # beyond this x, cosh x is half of exp(x) to rounding
 TOLERANCE = 0.05  # of the error that decides on an order
 # Nodes and weights for the mean over a standard normal variable.
-_NORMAL_NODES = np.transpose(np.polynomial.hermite_e.hermegauss(5)).tolist()
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+_NORMAL_NODES = np.transpose([_NODES, _WEIGHTS / _WEIGHTS.sum()]).tolist()
 
 
 def noise(branch: Any) -> Any:
@@ -172,7 +173,6 @@ def tied_weight(tokens: Any, beta: Any, key_width: Any, cosine: Any = 0.0) -> An
     :math:`e^{r \sqrt{2 \log m}}`.
     """
     total, log = 0.0, np.log(tokens)
-    shared = sum(share for _, share in _NORMAL_NODES)
     for node, chance in _chi_square_nodes(key_width):
         square = node * beta**2 / key_width * (1 - cosine)
         frozen = np.sqrt(2 * log * square) - log
@@ -180,7 +180,7 @@ def tied_weight(tokens: Any, beta: Any, key_width: Any, cosine: Any = 0.0) -> An
         gap, noise = node * beta * (1 - cosine) - others, np.sqrt(cosine * square)
         for g, share in _NORMAL_NODES:
             own = own_weight(tokens, gap - noise * g)
-            total = total + chance * share / shared * own
+            total = total + chance * share * own
     return total
 
 
@@ -191,9 +191,8 @@ def _chi_square_nodes(degrees: Any) -> list[tuple[Any, Any]]:
     and Hermite. From four degrees on the kurtosis is accurate to 0.1 %.
     """
     noise = 2 / (9 * degrees)
-    total = sum(share for _, share in _NORMAL_NODES)
     return [
-        (np.maximum(1 - noise + z * np.sqrt(noise), 0) ** 3, share / total)
+        (np.maximum(1 - noise + z * np.sqrt(noise), 0) ** 3, share)
         for z, share in _NORMAL_NODES
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.command import PipelineError, replace
-from tools.mutants.sites import Mutant
+from tools.mutants.sites import Mutant, Text
 from tools.notebooks import today
 
 RECORD = Path("chapters/reference/claims-mutants.json")
@@ -77,15 +77,10 @@ def change(mutant: Mutant, source: bytes) -> tuple[str, str]:
 
 def _spans(source: bytes) -> Iterator[tuple[int, int]]:
     """Where the expressions of a source stand."""
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    text = Text(source)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.expr):
-            yield (
-                starts[node.lineno - 1] + node.col_offset,
-                starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0),
-            )
+            yield text.span(node)
 
 
 def reasons(rows: Iterable[Row], root: Path) -> dict[str, str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tools.digests import sha
-from tools.mutants.sites import Mutant, differs, mutants_of
+from tools.mutants.sites import Mutant, Text, differs, mutants_of
 from tools.reseed import claim_cells, made_from
 from tools.verdicts import code_of, names_of_lib, page_name
 
@@ -98,8 +98,6 @@ def _title(cell: str) -> str:
 
 def _moved(mutant: Mutant, file: str, lines: int) -> Mutant:
     """A mutant of a cell, with its file and its line there."""
-    from dataclasses import replace
-
     return replace(mutant, file=file, line=mutant.line + lines)
 
 
@@ -171,15 +169,7 @@ def _left_alone(
             }
             if targets <= names or targets <= expected and _literal(node.value):
                 nodes.append(node)
-    lines = source.splitlines(keepends=True)
-    starts = [sum(map(len, lines[:n])) for n in range(len(lines) + 1)]
-
-    def at(line: int | None, column: int | None) -> int:
-        return starts[(line or 1) - 1] + (column or 0)
-
-    return [
-        (at(n.lineno, n.col_offset), at(n.end_lineno, n.end_col_offset)) for n in nodes
-    ]
+    return [*map(Text(source).span, nodes)]
 
 
 def _literal(node: ast.expr) -> bool:

@@ -100,7 +100,7 @@ def mutants(path: Path, root: Path) -> list[Mutant]:
 
 def mutants_of(source: bytes, name: str) -> list[Mutant]:
     """Every mutant of a source; ``name`` is that of its file."""
-    text, found, seen = _Text(source), [], Counter[tuple[str, bytes]]()
+    text, found, seen = Text(source), [], Counter[tuple[str, bytes]]()
     for unit, nodes in _units(ast.parse(source), text):
         statement = source[unit.start : unit.end]
         seen[unit.scope, statement] += 1
@@ -146,7 +146,7 @@ def differs(mutant: Mutant, source: bytes) -> bool:
     return changed != ast.dump(ast.parse(source))
 
 
-class _Text:
+class Text:
     """A source in bytes, with places as ``ast`` gives them."""
 
     def __init__(self, source: bytes):
@@ -191,7 +191,7 @@ class _Text:
             return
 
 
-def _units(tree: ast.Module, text: _Text) -> Iterator[tuple[Unit, list[ast.AST]]]:
+def _units(tree: ast.Module, text: Text) -> Iterator[tuple[Unit, list[ast.AST]]]:
     """Each statement that computes, with the nodes in it that do."""
     pending: list[tuple[ast.stmt, str, str | None]] = [(s, "", None) for s in tree.body]
     while pending:
@@ -247,7 +247,7 @@ def _name(function: ast.AST) -> str:
     return getattr(function, "attr", getattr(function, "id", ""))
 
 
-def _changes(node: ast.AST, text: _Text) -> Iterator[tuple[int, int, str, str]]:
+def _changes(node: ast.AST, text: Text) -> Iterator[tuple[int, int, str, str]]:
     """Start, end, replacement and kind of each change of one node alone."""
     if isinstance(node, ast.BinOp):
         yield from _binary(node, text)
@@ -278,7 +278,7 @@ def _changes(node: ast.AST, text: _Text) -> Iterator[tuple[int, int, str, str]]:
         yield from _call(node, text)
 
 
-def _binary(node: ast.BinOp, text: _Text) -> Iterator[tuple[int, int, str, str]]:
+def _binary(node: ast.BinOp, text: Text) -> Iterator[tuple[int, int, str, str]]:
     left, right = node.left, node.right
     if _wordy(left) or _wordy(right):
         return
@@ -302,7 +302,7 @@ def _wordy(node: ast.AST) -> bool:
     return text or isinstance(node, ast.JoinedStr)
 
 
-def _constant(node: ast.Constant, text: _Text) -> Iterator[tuple[int, int, str, str]]:
+def _constant(node: ast.Constant, text: Text) -> Iterator[tuple[int, int, str, str]]:
     value = node.value
     if isinstance(value, bool):
         yield *text.span(node), str(not value), "constant"
@@ -312,7 +312,7 @@ def _constant(node: ast.Constant, text: _Text) -> Iterator[tuple[int, int, str, 
         yield *text.span(node), repr(2 * value if value else 1.0), "constant"
 
 
-def _axis(node: ast.expr, text: _Text) -> Iterator[tuple[int, int, str, str]]:
+def _axis(node: ast.expr, text: Text) -> Iterator[tuple[int, int, str, str]]:
     """The neighboring axis: 1 for 0, −2 for −1."""
     try:
         axis = ast.literal_eval(node)
@@ -323,7 +323,7 @@ def _axis(node: ast.expr, text: _Text) -> Iterator[tuple[int, int, str, str]]:
         yield *text.span(node), str(to), "axis"
 
 
-def _call(node: ast.Call, text: _Text) -> Iterator[tuple[int, int, str, str]]:
+def _call(node: ast.Call, text: Text) -> Iterator[tuple[int, int, str, str]]:
     name, (_, end) = _name(node.func), text.span(node.func)
     if name in FUNCTIONS:
         yield end - len(name), end, FUNCTIONS[name], "function"
