@@ -199,15 +199,15 @@ def graded_class(course: Path, students: int, load: int) -> dict[str, Any]:
 
 def tricks(rows: dict[Any, Any], wrong: list[str]) -> dict[str, Any]:
     """For each trick how often it was tried, and the first note it led to."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for (_, student), row in rows.items():
         kind = student.partition("-")[2]
         if kind in TRICKS:
-            each = found.setdefault(kind, {"tried": 0, "wrong": 0, "note": ""})
+            each = results.setdefault(kind, {"tried": 0, "wrong": 0, "note": ""})
             each["tried"] += 1
             each["wrong"] += any(line.startswith(f"{student}:") for line in wrong)
             each["note"] = each["note"] or next(iter(row["notes"]), "")
-    return dict(sorted(found.items()))
+    return dict(sorted(results.items()))
 
 
 def tried_terms(names: list[str]) -> dict[str, Any]:

@@ -137,9 +137,9 @@ def prepare(
     with term(seed):
         for name, path in sets(root).items():
             marked = mark(read_text(path))
-            whole, found = measured(marked)
+            whole, measures = measured(marked)
             if limits.get(name, {}).get("code") != code_of(marked):
-                limits[name] = {**found, "code": code_of(marked)}
+                limits[name] = {**measures, "code": code_of(marked)}
             fresh[name] = nbformat.writes(with_limits(marked, limits[name])) + "\n"
             executed[name] = with_limits(whole, limits[name])
             print(f"coursework: {name}: the reference passes", flush=True)

@@ -187,8 +187,8 @@ class Execution:
         except (KeyError, TypeError, ValueError):
             self.notes.append(f"cell {name}: sent what is no output")
             return []
-        if found := self.leaks(str(made)):
-            self.notes.append(f"cell {name}: its output was dropped, it has {found}")
+        if leak := self.leaks(str(made)):
+            self.notes.append(f"cell {name}: its output was dropped, it has {leak}")
             return []
         return made
 
@@ -232,12 +232,12 @@ class Execution:
 
     def _answers(self, name: str) -> list[str]:
         """Names that the answers before a check define."""
-        found: list[str] = []
+        answers: list[str] = []
         for key, step in self._steps.items():
             if key == name:
                 break
-            found += step.names
-        return found
+            answers += step.names
+        return answers
 
     def _space(self, name: str) -> dict[str, Any]:
         """The namespace of a check, with a stand-in for each answer."""
@@ -252,12 +252,12 @@ class Execution:
                     exec(plan.definitions(part), space)
         session = self._ready(self._main, "shown")
         try:
-            found = session.request("look", self._answers(name))
+            answer = session.request("look", self._answers(name))
         except Died as error:
             raise CheckFailed(f"the notebook {error}") from None
         for key in self._answers(name):
-            if key in found:
-                value = found[key]
+            if key in answer:
+                value = answer[key]
                 space[key] = Remote(self, key) if callable(value) else value
         return space
 

@@ -37,9 +37,9 @@ def feedback(course: Path, name: str, rows: dict[str, dict[str, Any]]) -> list[s
         page = course / "feedback" / student / name / f"{name}.html"
         text = named(page.read_text("utf-8"), gradebook.by_hand(config, name, student))
         graded = course / "autograded" / student / name / f"{name}.ipynb"
-        if found := leaked(text, nbformat.read(graded, 4), source, seed):
-            replace(page, f"<p>This page was held back: {found}. Ask your grader.</p>")
-            notes.append(f"the feedback of {student} was held back: it has {found}")
+        if leak := leaked(text, nbformat.read(graded, 4), source, seed):
+            replace(page, f"<p>This page was held back: {leak}. Ask your grader.</p>")
+            notes.append(f"the feedback of {student} was held back: it has {leak}")
         else:
             replace(page, offline(text))
     return notes

@@ -47,8 +47,8 @@ def by_hand(config: Any, name: str, student: str) -> dict[str, tuple[float, bool
     """Points of each problem graded by hand, and whether somebody has graded it."""
     with _opened(config) as book:
         (notebook,) = book.find_submission(name, student).notebooks
-        found = [g for g in notebook.grades if g.cell.cell_type != "code"]
-        return {g.name: (g.max_score, g.manual_score is not None) for g in found}
+        grades = [g for g in notebook.grades if g.cell.cell_type != "code"]
+        return {g.name: (g.max_score, g.manual_score is not None) for g in grades}
 
 
 def totals(course: Path, name: str, rows: dict[str, Row]) -> dict[str, float]:

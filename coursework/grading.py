@@ -50,17 +50,17 @@ def students(course: Path, name: str) -> list[str]:
 
 def digest(folder: Path) -> str:
     """Digest of all files that were handed in; of a link, where it points."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     if folder.is_symlink() or not folder.is_dir():
         return "no folder"
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
-            found.update(f"{path.relative_to(folder)} -> {path.readlink()}\0".encode())
+            hashed.update(f"{path.relative_to(folder)} -> {path.readlink()}\0".encode())
     for path in intake.files(folder):
-        found.update(f"{path.relative_to(folder)}\0".encode())
+        hashed.update(f"{path.relative_to(folder)}\0".encode())
         with path.open("rb") as file:
-            found.update(hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()[:16]
+            hashed.update(hashlib.file_digest(file, "sha256").digest())
+    return hashed.hexdigest()[:16]
 
 
 def read_report(path: Path) -> dict[str, Row]:
@@ -229,9 +229,9 @@ def autograde(config: Any, course: Path, name: str, student: str) -> Row:
     from nbgrader.apps import NbGraderAPI
 
     handed_in = course / "submitted" / student / name
-    found, notes = intake.find(handed_in, name)
+    submission, notes = intake.find(handed_in, name)
     given = nbformat.read(course / "release" / name / f"{name}.ipynb", 4)
-    notebook, more = intake.assemble(found, given)
+    notebook, more = intake.assemble(submission, given)
     target = course / COLLECTED / student / name
     notes += more + intake.collect(handed_in, target, notebook, name)
     result = NbGraderAPI(config=config).autograde(name, student, force=True)
@@ -249,8 +249,8 @@ def autograde(config: Any, course: Path, name: str, student: str) -> Row:
 
 def _reason(log: str) -> str:
     """The exception in a log of nbgrader, else its last line."""
-    found = re.findall(r"^ +(\S*(?:Error|Exception|Trouble): .*)", log, flags=re.M)
-    return (found or [*log.strip().splitlines(), "no reason"])[-1][:300]
+    reasons = re.findall(r"^ +(\S*(?:Error|Exception|Trouble): .*)", log, flags=re.M)
+    return (reasons or [*log.strip().splitlines(), "no reason"])[-1][:300]
 
 
 def _errors(notebook: nbformat.NotebookNode) -> list[tuple[str, str]]:

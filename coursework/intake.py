@@ -48,19 +48,19 @@ def find(folder: Path, name: str) -> tuple[NotebookNode, list[str]]:
     every = [path for path in files(folder) if "checkpoints" not in path.parent.name]
     links = [p.name for p in folder.rglob("*") if p.is_symlink()]
     notes = [f"{link} is a link and was left out" for link in sorted(links)]
-    found = {str(path.relative_to(folder)): path for path in every}
+    placed = {str(path.relative_to(folder)): path for path in every}
     notebooks: dict[str, bytes] = {}
-    for place, path in found.items():
+    for place, path in placed.items():
         if path.suffix in (".ipynb", ".zip") and path.stat().st_size > LARGEST:
             raise Unreadable(f"{place} has more than {LARGEST >> 20} MB")
         if path.suffix == ".ipynb":
             notebooks[place] = path.read_bytes()
     if not notebooks:
-        for place, path in found.items():
+        for place, path in placed.items():
             if path.suffix == ".zip":
                 notebooks |= dict(_unzipped(path.read_bytes(), place))
     wanted = f"{name}.ipynb"
-    place = wanted if wanted in notebooks else _only(notebooks, name, [*found, *links])
+    place = wanted if wanted in notebooks else _only(notebooks, name, [*placed, *links])
     if place != wanted:
         notes.append(f"{place} was taken for {wanted}")
     return read(notebooks[place], place), notes
@@ -181,8 +181,8 @@ def _restored(cell: NotebookNode) -> bool:
 
 def _name(cell: NotebookNode) -> str | None:
     mark = cell.metadata.get("nbgrader")
-    found = mark.get("grade_id") if isinstance(mark, dict) else None
-    return found if isinstance(found, str) else None
+    name = mark.get("grade_id") if isinstance(mark, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _plain(cell: NotebookNode) -> NotebookNode:
@@ -216,13 +216,13 @@ def _matched(
     text, an answer by the names it defines, the open problem by its place.
     """
     known = {_name(c): c for c in given.cells if _name(c)}
-    found = [_name(cell) for cell in cells]
-    for name in sorted({x for x in found if x and x not in known}):
+    names = [_name(cell) for cell in cells]
+    for name in sorted({x for x in names if x and x not in known}):
         notes.append(f"cell {name} does not belong to this set"[:200])
-    found = [name if name in known else None for name in found]
-    lost = known.keys() - set(found)
+    names = [name if name in known else None for name in names]
+    lost = known.keys() - set(names)
     if not lost:
-        return found
+        return names
     ids = {c.get("id"): _name(c) for c in given.cells if _name(c) in lost}
     texts: dict[str, list[str]] = {}  # several checks may look the same
     for name in (n for n in known if n in lost):
@@ -230,7 +230,7 @@ def _matched(
     defined = {n: set(_defined(known[n])) for n in lost}
     mended = []
     for number, cell in enumerate(cells):
-        if found[number] is not None:
+        if names[number] is not None:
             continue
         own = _defined(cell)
         by_names = [n for n in defined if defined[n] and defined[n] <= set(own)]
@@ -240,34 +240,34 @@ def _matched(
         if name in alike:
             alike.remove(name)
         if name in lost and known[name].cell_type == cell.cell_type:
-            found[number] = name
+            names[number] = name
             mended.append(name)
-    found = _open(cells, found, given, mended)
+    names = _open(cells, names, given, mended)
     if mended:
         notes.append(f"{len(set(mended))} cells without their marks were recognized")
-    return found
+    return names
 
 
 def _open(
     cells: list[NotebookNode],
-    found: list[str | None],
+    names: list[str | None],
     given: NotebookNode,
     mended: list[str],
 ) -> list[str | None]:
     """The text of an open problem without its mark: the last text of the notebook."""
     for cell in given.cells:
         name = _name(cell)
-        if not name or name in found or cell.cell_type != "markdown":
+        if not name or name in names or cell.cell_type != "markdown":
             continue
         texts = {c.source.strip() for c in given.cells if c.cell_type == "markdown"}
         for number in reversed(range(len(cells))):
-            if found[number] or cells[number].source.strip() in texts - {cell.source}:
+            if names[number] or cells[number].source.strip() in texts - {cell.source}:
                 continue
             if cells[number].cell_type == "markdown":
-                found[number] = name
+                names[number] = name
                 mended.append(name)
                 break
-    return found
+    return names
 
 
 def _defined(cell: NotebookNode) -> list[str]:

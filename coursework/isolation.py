@@ -101,7 +101,7 @@ def choose(wanted: str | None = None) -> str:
 
 def _masks(off_limits: Sequence[str]) -> list[str]:
     """Arguments that put nothing in the place of each module that is off limits."""
-    found: list[str] = []
+    options: list[str] = []
     for name in filter(removable, off_limits):
         if name == "lib":
             every = [p for p in LIB.iterdir() if is_off(f"lib.{p.stem}", ["lib"])]
@@ -112,12 +112,12 @@ def _masks(off_limits: Sequence[str]) -> list[str]:
             paths += [path.with_suffix(".py") for path in paths]
         for path in paths:
             if path.is_dir():
-                found += ["--tmpfs", str(path)]
+                options += ["--tmpfs", str(path)]
             elif path.is_file():
-                found += ["--ro-bind", "/dev/null", str(path)]
+                options += ["--ro-bind", "/dev/null", str(path)]
     if (LIB / "__pycache__").is_dir():  # it has the code of the modules, too
-        found += ["--tmpfs", str(LIB / "__pycache__")]
-    return found
+        options += ["--tmpfs", str(LIB / "__pycache__")]
+    return options
 
 
 def _packages() -> list[Path]:
@@ -126,21 +126,21 @@ def _packages() -> list[Path]:
 
 def _system() -> list[str]:
     """Arguments for what any program needs, and for Python."""
-    found = []
+    options = []
     for folder in ("/usr", "/lib", "/lib64", "/bin", "/etc/fonts", "/etc/ssl/certs"):
         path = Path(folder)
         if path.is_symlink():
-            found += ["--symlink", str(path.readlink()), folder]
+            options += ["--symlink", str(path.readlink()), folder]
         elif path.exists():
-            found += ["--ro-bind", folder, folder]
+            options += ["--ro-bind", folder, folder]
     for file in ("/etc/ld.so.cache", "/etc/localtime"):
         if Path(file).exists():
-            found += ["--ro-bind", os.path.realpath(file), file]
+            options += ["--ro-bind", os.path.realpath(file), file]
     own = {sys.prefix, sys.base_prefix, str(Path(sys.executable).resolve().parent)}
     for folder in sorted(own):
         if not Path(folder).is_relative_to("/usr"):
-            found += ["--ro-bind", folder, folder]
-    return found
+            options += ["--ro-bind", folder, folder]
+    return options
 
 
 def environment(home: str) -> dict[str, str]:

@@ -26,10 +26,10 @@ def mathjax() -> str:
     """The script of MathJax that draws with its own outlines and loads nothing."""
     name = "sphinx-mathjax-offline"
     files = distribution(name).files or []
-    found = [f for f in files if f.name == "tex-svg.js"]
-    if not found:
+    matching = [f for f in files if f.name == "tex-svg.js"]
+    if not matching:
         raise PipelineError(f"{name} has no tex-svg.js any more")
-    text = Path(str(found[0].locate())).read_text("utf-8")
+    text = Path(str(matching[0].locate())).read_text("utf-8")
     return text.replace("</script", r"<\/script")
 
 

@@ -25,20 +25,20 @@ class Step:
 
 def steps(source: NotebookNode) -> dict[str, Step]:
     """The cells of code by their names, in order."""
-    found: dict[str, Step] = {}
+    plan: dict[str, Step] = {}
     for cell in source.cells:
         mark = cell.metadata.get("nbgrader", {})
         if cell.cell_type != "code" or "grade_id" not in mark:
             continue
         if mark.get("grade"):
             visible, hidden = split(cell.source)
-            found[mark.grade_id] = Step("check", visible, hidden)
+            plan[mark.grade_id] = Step("check", visible, hidden)
         elif mark.get("solution"):
             names = defined(cell.source)
-            found[mark.grade_id] = Step("answer", cell.source, names=names)
+            plan[mark.grade_id] = Step("answer", cell.source, names=names)
         else:
-            found[mark.grade_id] = Step("locked", cell.source)
-    return found
+            plan[mark.grade_id] = Step("locked", cell.source)
+    return plan
 
 
 def split(source: str) -> tuple[str, str]:
@@ -50,15 +50,15 @@ def split(source: str) -> tuple[str, str]:
 
 def defined(source: str) -> list[str]:
     """Names that a cell binds at its top level."""
-    found: list[str] = []
+    names: list[str] = []
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.append(node.name)
+            names.append(node.name)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found += [n.id for t in targets for n in ast.walk(t)
+            names += [n.id for t in targets for n in ast.walk(t)
                       if isinstance(n, ast.Name)]  # fmt: skip
-    return found
+    return names
 
 
 def definitions(source: str) -> str:
@@ -77,11 +77,11 @@ def hidden_lines(source: NotebookNode) -> set[str]:
 
 def first_checks(given: NotebookNode) -> list[str]:
     """Checks between the first answer of a set and the second."""
-    found: list[str] = []
+    checks: list[str] = []
     answers = 0
     for cell in given.cells:
         mark = cell.metadata.get("nbgrader", {})
         answers += bool(mark.get("solution"))
         if answers == 1 and mark.get("grade") and mark.get("locked"):
-            found.append(mark.grade_id)
-    return found
+            checks.append(mark.grade_id)
+    return checks

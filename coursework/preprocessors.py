@@ -55,8 +55,8 @@ class RunApart(NbGraderPreprocessor):
 
 def limits(course: Path, name: str) -> dict[str, Any]:
     """Limits of a set of a course, with its seed, which no output may have."""
-    found = json.loads((course / LIMITS).read_text("utf-8"))
-    return {**found[name], "seed": (course / SECRET).read_text("utf-8").strip()}
+    bounds = json.loads((course / LIMITS).read_text("utf-8"))
+    return {**bounds[name], "seed": (course / SECRET).read_text("utf-8").strip()}
 
 
 def run(

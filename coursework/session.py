@@ -197,9 +197,9 @@ class Session:
 
     def _used(self) -> float:
         """Processor seconds of the process so far, as the system counts them."""
-        found = self._stat()
-        if found:
-            self.total = (int(found[11]) + int(found[12])) / TICK
+        usage = self._stat()
+        if usage:
+            self.total = (int(usage[11]) + int(usage[12])) / TICK
         return self.total
 
     def _peak(self) -> float:
@@ -208,8 +208,8 @@ class Session:
             lines = Path(f"/proc/{self._pid}/status").read_text().splitlines()
         except OSError:
             return 0.0
-        found = [line.split()[1] for line in lines if line.startswith("VmHWM")]
-        return int(found[0]) / 1000 if found else 0.0
+        peaks = [line.split()[1] for line in lines if line.startswith("VmHWM")]
+        return int(peaks[0]) / 1000 if peaks else 0.0
 
     def _ended(self) -> str:
         code = self._process.wait()

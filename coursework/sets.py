@@ -47,34 +47,34 @@ def term(seed: str) -> Iterator[None]:
 
 def tag(cell: NotebookNode) -> str:
     """The tag that says what a cell of a set is, '' for none."""
-    found, *others = cell.metadata.get("tags", []) or [""]
+    first, *others = cell.metadata.get("tags", []) or [""]
     if cell.id == SETUP:
         return ""  # the first cell of every notebook
     if others:
-        raise PipelineError(f"a cell of a problem set has several tags: {found}, ...")
-    if found and not TAG.fullmatch(found):
-        raise PipelineError(f"a cell of a problem set has the unknown tag {found!r}")
-    return found
+        raise PipelineError(f"a cell of a problem set has several tags: {first}, ...")
+    if first and not TAG.fullmatch(first):
+        raise PipelineError(f"a cell of a problem set has the unknown tag {first!r}")
+    return first
 
 
 def points(notebook: NotebookNode) -> dict[str, int]:
     """Points of each graded cell, by its name."""
-    found = [TAG.fullmatch(tag(cell)) for cell in notebook.cells]
-    return {m[2]: int(m[3]) for m in found if m and m[1] in ("check", "open")}
+    matches = [TAG.fullmatch(tag(cell)) for cell in notebook.cells]
+    return {m[2]: int(m[3]) for m in matches if m and m[1] in ("check", "open")}
 
 
 def numbers(source: str) -> dict[str, Any]:
     """Assignments of a ``term`` cell, with the values it has this term."""
     names: dict[str, Any] = {}
     exec(source, names)
-    found = {}
+    numbered = {}
     for name in re.findall(r"^(\w+) =", source, flags=re.M):
         value = np.asarray(names[name])
         if value.dtype.kind not in "iuf":
             kind = type(names[name]).__name__
             raise PipelineError(f"a term cell assigns numbers only, {name} is a {kind}")
-        found[name] = value.tolist()
-    return found
+        numbered[name] = value.tolist()
+    return numbered
 
 
 def inline(source: str, given: dict[str, Any]) -> str:
@@ -97,21 +97,21 @@ def inline(source: str, given: dict[str, Any]) -> str:
 
 def drawn(notebook: NotebookNode) -> dict[str, Any]:
     """All numbers of a set in the term that is in force."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for cell in notebook.cells:
         if tag(cell) == "term":
-            found |= numbers(cell.source)
-    return found
+            values |= numbers(cell.source)
+    return values
 
 
 def mark(notebook: NotebookNode) -> NotebookNode:
     """The set as nbgrader wants it, with the numbers of the term in force."""
     given: dict[str, Any] = {}
     for number, cell in enumerate(notebook.cells):
-        if not (found := tag(cell)):
+        if not (label := tag(cell)):
             continue
-        kind, name, worth = TAG.fullmatch(found).groups()  # type: ignore[union-attr]
-        if found == "term":
+        kind, name, worth = TAG.fullmatch(label).groups()  # type: ignore[union-attr]
+        if label == "term":
             told = numbers(cell.source)
             given |= told
             listed = [f"#   {name} = {value!r}" for name, value in told.items()]

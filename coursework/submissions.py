@@ -33,8 +33,8 @@ def mistakes(
 
     With the seed of a term its numbers stand in them, as in the answers of the set.
     """
-    found = runpy.run_path(str(root / "coursework" / "mistakes" / f"{name}.py"))
-    made = {k: [Mistake(*m) for m in v] for k, v in found["MISTAKES"].items()}
+    module = runpy.run_path(str(root / "coursework" / "mistakes" / f"{name}.py"))
+    made = {k: [Mistake(*m) for m in v] for k, v in module["MISTAKES"].items()}
     if seed is None:
         return made
     with term(seed):

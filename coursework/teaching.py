@@ -36,21 +36,21 @@ class Coursework(Page):
 
     def run(self) -> list[nodes.Node]:
         result = self.read(BENCHMARK)
-        found, terms = result["class"], result["terms"]
+        trial, terms = result["class"], result["terms"]
         failed = sum(len(each["failed"]) for each in terms.values())
-        before, _, busy = found["load"]
+        before, _, busy = trial["load"]
         text = (
-            f"On {result['date']}, {found['students']} simulated students handed in a"
+            f"On {result['date']}, {trial['students']} simulated students handed in a"
             " set: right, wrong in known ways, untouched, or with one of the tricks"
-            f" below. Their code was shut in by {found['isolation']}. The grader was"
-            f" killed and started again {found['interruptions']} times."
-            f" {len(found['lost'])} submissions were lost,"
-            f" {len(found['wrong_marks'])} got a mark they do not deserve. Graded"
+            f" below. Their code was shut in by {trial['isolation']}. The grader was"
+            f" killed and started again {trial['interruptions']} times."
+            f" {len(trial['lost'])} submissions were lost,"
+            f" {len(trial['wrong_marks'])} got a mark they do not deserve. Graded"
             f" again on a busy machine (load {busy:g} instead of {before:g}),"
-            f" {len(found['other_marks_when_busy'])} got another mark. With"
-            f" {found['jobs']} workers the first run took {found['minutes']:g} minutes,"
-            f" {found['cpu_seconds']:g} CPU seconds each, at most"
-            f" {found['memory_mb']} MB of memory for a process. The reference solutions"
+            f" {len(trial['other_marks_when_busy'])} got another mark. With"
+            f" {trial['jobs']} workers the first run took {trial['minutes']:g} minutes,"
+            f" {trial['cpu_seconds']:g} CPU seconds each, at most"
+            f" {trial['memory_mb']} MB of memory for a process. The reference solutions"
             f" were tried in {min(each['count'] for each in terms.values())} terms for"
             f" each set; {failed} failed."
         )

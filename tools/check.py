@@ -88,9 +88,9 @@ def page(asked: str, root: Path = ROOT) -> Path:
     """The text of the page with a chapter's number, or a name."""
     every = {path.stem: path for path in sorted((root / BOOK).rglob("*.md"))}
     for pattern in (re.escape(Path(asked).stem), f"{re.escape(asked)}-.*"):
-        found = [path for stem, path in every.items() if re.fullmatch(pattern, stem)]
-        if len(found) == 1:
-            return found[0]
+        matching = [path for stem, path in every.items() if re.fullmatch(pattern, stem)]
+        if len(matching) == 1:
+            return matching[0]
     raise PipelineError(f"{asked!r} is no page; there are: {', '.join(every)}")
 
 
@@ -103,9 +103,9 @@ def of_page(text: Path, root: Path = ROOT) -> Plan:
     code = [c.source for c in read_text(text).cells if c.cell_type == "code"]
     for file in imports("\n".join(code), root):
         name = package(file.relative_to(root).as_posix())
-        if found := tests_of(name, root):
+        if tests := tests_of(name, root):
             plan.packages.add(name)
-            plan.tests |= found
+            plan.tests |= tests
     return plan
 
 
@@ -116,9 +116,9 @@ def package(file: str) -> str:
 
 def tests_of(name: str, root: Path) -> set[str]:
     """Test files of a package of ``lib``, or of one of its modules, by name."""
-    found = [*(root / "tests/lib").glob(f"test_{name}.py")]
-    found += (root / "tests/lib").glob(f"test_{name}_*.py")
-    return {path.relative_to(root).as_posix() for path in found}
+    files = [*(root / "tests/lib").glob(f"test_{name}.py")]
+    files += (root / "tests/lib").glob(f"test_{name}_*.py")
+    return {path.relative_to(root).as_posix() for path in files}
 
 
 # -- What changed ------------------------------------------------------------------
@@ -126,10 +126,10 @@ def tests_of(name: str, root: Path) -> set[str]:
 
 def git(root: Path, *words: str) -> str:
     command = ["git", "-C", str(root), *words]
-    found = subprocess.run(command, capture_output=True, text=True)
-    if found.returncode:
-        raise PipelineError(f"git {words[0]} failed: {found.stderr.strip()}")
-    return found.stdout
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode:
+        raise PipelineError(f"git {words[0]} failed: {answer.stderr.strip()}")
+    return answer.stdout
 
 
 def changed(root: Path = ROOT) -> tuple[str, list[str]]:
@@ -164,8 +164,8 @@ def of_changes(base: str, files: list[str], root: Path = ROOT) -> Plan:
         elif re.match(r"lib/.*\.py$", file):
             add_module(plan, file, base, root)
             continue
-        if found := pipeline_tests(file, root):
-            plan.tests |= found
+        if tests := pipeline_tests(file, root):
+            plan.tests |= tests
         elif not (file.startswith(f"{BOOK}/") and file.endswith(".md")):
             plan.left.add(file)
     return plan
@@ -209,13 +209,13 @@ def importers(path: Path, root: Path) -> list[Path]:
         file: set(imports(file.read_bytes(), root))
         for file in (root / "lib").rglob("*.py")
     }
-    found, pending = {path}, [path]
+    reached, pending = {path}, [path]
     while pending:
         one = pending.pop()
-        new = {file for file, own in direct.items() if one in own} - found
-        found |= new
+        new = {file for file, own in direct.items() if one in own} - reached
+        reached |= new
         pending += new
-    return sorted(file.relative_to(root) for file in found - {path})
+    return sorted(file.relative_to(root) for file in reached - {path})
 
 
 def pipeline_tests(file: str, root: Path) -> set[str]:
@@ -226,7 +226,7 @@ def pipeline_tests(file: str, root: Path) -> set[str]:
     names |= {
         name for glob, own in TESTED_BY.items() if fnmatch(file, glob) for name in own
     }
-    found = {root / "tests" / f"test_{name}.py" for name in names}
+    paths = {root / "tests" / f"test_{name}.py" for name in names}
     if file.startswith("tools/") and file.endswith(".py"):
         package, _, module = ".".join(Path(file).with_suffix("").parts).rpartition(".")
         pattern = re.compile(
@@ -234,8 +234,8 @@ def pipeline_tests(file: str, root: Path) -> set[str]:
             re.M,
         )
         every = (root / "tests").glob("test_*.py")
-        found |= {path for path in every if pattern.search(path.read_text("utf-8"))}
-    return {path.relative_to(root).as_posix() for path in found if path.exists()}
+        paths |= {path for path in every if pattern.search(path.read_text("utf-8"))}
+    return {path.relative_to(root).as_posix() for path in paths if path.exists()}
 
 
 # -- The work ----------------------------------------------------------------------
@@ -243,21 +243,21 @@ def pipeline_tests(file: str, root: Path) -> set[str]:
 
 def jobs(plan: Plan) -> dict[str, list[list[str]]]:
     """Commands that need neither notebooks nor the site, by what is said of them."""
-    found = {}
+    commands = {}
     if plan.python:
-        found["style"] = [
+        commands["style"] = [
             [sys.executable, "-m", "ruff", *words, "--quiet", *sorted(plan.python)]
             for words in (["check"], ["format", "--check"])
         ]
     if any(name.startswith("lib/") for name in plan.python):
-        found["types"] = [[sys.executable, "-m", "mypy", "--no-error-summary"]]
+        commands["types"] = [[sys.executable, "-m", "mypy", "--no-error-summary"]]
     for name, files in grouped(plan.tests - {SITE}).items():
-        found[f"tests of {name}"] = [[*PYTEST, *files]]
+        commands[f"tests of {name}"] = [[*PYTEST, *files]]
     if plan.packages:
-        found["refusals"] = [
+        commands["refusals"] = [
             [*PYTEST, BAD_INPUT, "-k", " or ".join(sorted(plan.packages))]
         ]
-    return found
+    return commands
 
 
 def grouped(tests: set[str]) -> dict[str, list[str]]:

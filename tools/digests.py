@@ -39,24 +39,24 @@ def digests(path: Path, root: Path = ROOT) -> dict[str, str]:
     cells = [c for c in read_text(path).cells if c.cell_type == "code"]
     code = [cell.source for cell in cells if cell.id != SETUP]
     pending = _needed(_used(ast.parse("\n".join(code))), root)
-    found: dict[str, str] = {}
+    known: dict[str, str] = {}
     while pending:
         file = pending.pop()
         name = file.relative_to(root).as_posix()
-        if name in found:
+        if name in known:
             continue
         if file.suffix == ".py":
-            found[name], names = _understood(file.read_bytes())
+            known[name], names = _understood(file.read_bytes())
             # What its code reads lies beside it.
             pending += [p for p in file.parent.iterdir() if p.suffix in READ]
             pending += _needed(names, root)
         else:
-            found[name] = sha(file.read_bytes())
-    found[path.relative_to(root).as_posix()] = sha(path.read_bytes())
-    found["requirements.lock"] = sha(repr(versions(root)).encode())
-    found[CODE] = sha(repr(code).encode())
-    found[SETUP] = sha(setup_cell().encode())
-    return dict(sorted(found.items()))
+            known[name] = sha(file.read_bytes())
+    known[path.relative_to(root).as_posix()] = sha(path.read_bytes())
+    known["requirements.lock"] = sha(repr(versions(root)).encode())
+    known[CODE] = sha(repr(code).encode())
+    known[SETUP] = sha(setup_cell().encode())
+    return dict(sorted(known.items()))
 
 
 def meaning(node: Any) -> Any:

@@ -78,8 +78,8 @@ EDITIONS = (READER, FULL)
 
 def contents_file(root: Path = ROOT) -> dict[str, Any]:
     """Content of ``_toc.yml``."""
-    found: dict[str, Any] = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
-    return found
+    contents: dict[str, Any] = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
+    return contents
 
 
 def addresses(toc: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -266,11 +266,11 @@ def fresh_site(root: Path = ROOT) -> Path:
 
 def chosen(name: str | None) -> list[Edition]:
     """The edition of a name, or all."""
-    found = [each for each in EDITIONS if name in (None, each.name)]
-    if not found:
+    editions = [each for each in EDITIONS if name in (None, each.name)]
+    if not editions:
         names = " and ".join(each.name for each in EDITIONS)
         raise PipelineError(f"{name!r} is no edition; there are {names}")
-    return found
+    return editions
 
 
 def main() -> None:

@@ -160,18 +160,18 @@ def at_width(
     # On a loaded machine the network rests while a long page is still being read.
     tab.wait_for_load_state("load")
     tab.evaluate("document.fonts.ready")
-    found = tab.evaluate(SCRIPT)
+    measures = tab.evaluate(SCRIPT)
     context.close()
-    return found
+    return measures
 
 
 def of_book(browser: Any, site: str, pages: Mapping[str, Values]) -> dict[str, Any]:
     """The measures of the book as a whole."""
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "live": sum(values["live"] for values in pages.values()),
         "uncited": uncited(ROOT),
     }
-    return found | {
+    return record | {
         f"search {each}": first_hit(browser, site, each) for each in QUERIES
     }
 

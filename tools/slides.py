@@ -57,18 +57,18 @@ def deck(browser: Any, site: str, folder: Path, address: str, root: Path = ROOT)
     tab.route(MOVING, lambda route: route.abort())  # figures as they are stored
     tab.goto(site + address, wait_until="networkidle")
     script = HERE.with_suffix(".js").read_text("utf-8")
-    found = tab.evaluate(script, {"answers": ANSWERS, "left": LEFT_OUT})
+    parts = tab.evaluate(script, {"answers": ANSWERS, "left": LEFT_OUT})
     context.close()
-    return page(found, folder / "_static", root)
+    return page(parts, folder / "_static", root)
 
 
-def page(found: dict[str, Any], static: Path, root: Path) -> str:
+def page(parts: dict[str, Any], static: Path, root: Path) -> str:
     """The page of a deck: slides, and what they need to be seen and to move."""
     about = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     book = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
     note = f'<p class="deck-about">{html.escape(book)}, version {about["version"]}</p>'
     slides = "\n".join(
-        slide(each, note if each["kind"] == "title" else "") for each in found["slides"]
+        slide(each, note if each["kind"] == "title" else "") for each in parts["slides"]
     )
     modules = {f"book/{name}": data(text) for name, text in bundled(slides, static)}
     roots = [m for m in ("explorer.mjs", "exhibit.mjs") if f"book/{m}" in modules]
@@ -76,10 +76,10 @@ def page(found: dict[str, Any], static: Path, root: Path) -> str:
     formulas = trimmed((static / STYLES).read_text("utf-8"), names_in([slides], []))
     styles = [
         (root / "tools/site/static/book.css").read_text("utf-8"),
-        with_fonts(formulas, found["fonts"], static),
+        with_fonts(formulas, parts["fonts"], static),
         HERE.with_suffix(".css").read_text("utf-8"),
     ]
-    title = BeautifulSoup(found["slides"][0]["heading"], "html.parser").get_text()
+    title = BeautifulSoup(parts["slides"][0]["heading"], "html.parser").get_text()
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light">
 <head>

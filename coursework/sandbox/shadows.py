@@ -108,7 +108,7 @@ def install(off_limits: Sequence[str]) -> list[str]:
 def _import_others(name: str) -> None:
     """Import the modules of a package, which may need the one that will be hidden."""
     top = importlib.import_module(name.partition(".")[0])
-    for found in pkgutil.iter_modules(top.__path__):
-        if not found.name.startswith(("_", "conftest")):
+    for module in pkgutil.iter_modules(top.__path__):
+        if not module.name.startswith(("_", "conftest")):
             with contextlib.suppress(ImportError):
-                importlib.import_module(f"{top.__name__}.{found.name}")
+                importlib.import_module(f"{top.__name__}.{module.name}")

@@ -198,8 +198,8 @@ class Notebook:
         """Value of a function of a name or a handle, or a sentence on what failed."""
         if isinstance(function, int):
             function = self._channel.held(function)
-        elif callable(found := self._shell.user_ns.get(function)):
-            function = found
+        elif callable(named := self._shell.user_ns.get(function)):
+            function = named
         else:
             return {"failed": "no function"}
         given = copy.deepcopy((args, kwargs))
@@ -245,7 +245,7 @@ def _line(error: BaseException) -> str:
 def _plain(output: Any) -> Any:
     """Data of a displayed object, whose too large forms are left out."""
     data = getattr(output, "data", None) or dict(output).get("data", {})
-    found = {}
+    plain = {}
     for kind, value in data.items():
         if isinstance(value, bytes):
             value = base64.encodebytes(value).decode()
@@ -253,8 +253,8 @@ def _plain(output: Any) -> Any:
             continue
         if len(value) > SHOWN:
             value = f"left out: {len(value)} characters of {kind}"
-        found[str(kind)] = value
-    return found
+        plain[str(kind)] = value
+    return plain
 
 
 def limit(memory: int, files: int) -> None:

@@ -164,8 +164,8 @@ def cells(*tags, source="x = 1"):
 
 
 def test_tags_become_marks_of_nbgrader():
-    found = course.mark(cells("locked:a", "answer:b", "check:c:3")).cells
-    marks = [cell.metadata.nbgrader for cell in found]
+    marked = course.mark(cells("locked:a", "answer:b", "check:c:3")).cells
+    marks = [cell.metadata.nbgrader for cell in marked]
     assert [m.grade_id for m in marks] == ["a", "b", "c"]
     assert [m.grade for m in marks] == [False, False, True] and marks[2].points == 3
     assert [m.solution for m in marks] == [False, True, False]
@@ -227,16 +227,21 @@ def test_twenty_terms_were_tried():
 
 
 def test_what_is_recorded_of_a_class_came_out_right():
-    found = json.loads(bench.RESULTS.read_text())["class"]
-    assert found["lost"] == found["wrong_marks"] == found["other_marks_when_busy"] == []
-    assert found["isolation"] == "bubblewrap"
+    recorded = json.loads(bench.RESULTS.read_text())["class"]
+    assert (
+        recorded["lost"]
+        == recorded["wrong_marks"]
+        == recorded["other_marks_when_busy"]
+        == []
+    )
+    assert recorded["isolation"] == "bubblewrap"
 
 
 @pytest.mark.slow
 def test_a_class_of_200_was_tried_with_every_trick():
-    found = json.loads(bench.RESULTS.read_text())["class"]
-    assert found["students"] >= 200 and found["interruptions"] >= 1
-    assert set(found["tricks"]) == set(TRICKS)
+    recorded = json.loads(bench.RESULTS.read_text())["class"]
+    assert recorded["students"] >= 200 and recorded["interruptions"] >= 1
+    assert set(recorded["tricks"]) == set(TRICKS)
 
 
 def test_the_site_has_no_problem_set():
@@ -244,8 +249,8 @@ def test_the_site_has_no_problem_set():
     html = ROOT / "_build" / "html"
     if not html.exists():
         pytest.skip("the site is not built")
-    found = [p for p in html.rglob("*") if p.suffix in (".html", ".ipynb", ".js")]
-    assert found
-    for path in found:
+    files = [p for p in html.rglob("*") if p.suffix in (".html", ".ipynb", ".js")]
+    assert files
+    for path in files:
         assert "BEGIN HIDDEN TESTS" not in path.read_text("utf-8")
     assert not [p for p in html.rglob("problems-*")]

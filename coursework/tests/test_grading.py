@@ -51,7 +51,7 @@ def test_reference_has_full_marks_and_the_release_none(rows, name):
 def test_wrong_answers_lose_what_they_should(rows, material, name, number):
     wrong = material[name].wrong
     assert set(wrong) == set(material[name].solved)
-    expected = {check for found in wrong.values() for check in found[number].loses}
+    expected = {check for group in wrong.values() for check in group[number].loses}
     row = rows[name][f"wrong-{number}"]
     assert set(row["lost"]) == expected
     kept = sum(v for k, v in checks(name).items() if k not in expected)

@@ -99,8 +99,8 @@ def written(folder, files):
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_is_assembled_to_the_same_notebook(solved, material, tmp_path, form):
     folder = written(tmp_path, FORMS[form](solved))
-    found, _ = intake.find(folder, SPOILED)
-    whole, _ = intake.assemble(found, material[SPOILED].given)
+    assembled, _ = intake.find(folder, SPOILED)
+    whole, _ = intake.assemble(assembled, material[SPOILED].given)
     wanted, _ = intake.assemble(solved, material[SPOILED].given)
     assert [c.source for c in whole.cells] == [c.source for c in wanted.cells]
     assert [c.metadata for c in whole.cells] == [c.metadata for c in wanted.cells]

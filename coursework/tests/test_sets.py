@@ -119,10 +119,10 @@ def test_no_answer_names_a_number_of_the_term(name):
 
 @pytest.mark.parametrize("name", SETS)
 def test_every_check_is_lost_by_two_mistakes(name):
-    found = [m for each in mistakes(name).values() for m in each]
-    few = {c for c in worth(name) if sum(c in m.loses for m in found) < 2}
+    losing = [m for each in mistakes(name).values() for m in each]
+    few = {c for c in worth(name) if sum(c in m.loses for m in losing) < 2}
     assert not few
-    assert all(m.loses for m in found)
+    assert all(m.loses for m in losing)
     assert set(mistakes(name)) == set(tagged(name, "answer"))
 
 

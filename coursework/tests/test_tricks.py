@@ -25,13 +25,13 @@ def trials():
 
 @pytest.mark.parametrize("kind", TRICKS)
 def test_a_trick_loses_what_it_should_and_is_noticed(trials, kind):
-    found, trick = trials[kind], TRICKS[kind]
+    graded, trick = trials[kind], TRICKS[kind]
     lost = {"none": set(), "its": trial.LOSES, "first": trial.LOSES}[trick.loses]
-    assert set(found.lost) == lost, found
+    assert set(graded.lost) == lost, graded
     if trick.note:
-        assert any(trick.note in note for note in found.notes), found.notes
+        assert any(trick.note in note for note in graded.notes), graded.notes
     elif trick.loses == "none":
-        assert found.notes == []
+        assert graded.notes == []
 
 
 def test_answers_that_are_right_pass_and_wrong_ones_do_not():
@@ -89,10 +89,10 @@ def test_hidden_inputs_do_not_get_out():
     """Neither by what later cells print, nor by the name or text of an exception."""
     notebook = trial.handed_in(factor=SPY)
     notebook.cells.append(nbformat.v4.new_code_cell("print('seen', seen)"))
-    found = trial.judge(notebook)
+    verdict = trial.judge(notebook)
     # Another process meets the hidden inputs, and the first call passes in either.
-    assert "seen [(0.5, 0.0)]" in found.text
-    for said in found.lost.values():
+    assert "seen [(0.5, 0.0)]" in verdict.text
+    for said in verdict.lost.values():
         assert said.startswith("factor raised an exception, at `raise type(")
         assert not re.search(r"0\.\d{3}", said)
 
@@ -156,15 +156,15 @@ def barycentric(eps):
 
 
 def test_what_is_off_limits_is_not_there_by_any_detour():
-    found = trial.judge_all(
+    verdicts = trial.judge_all(
         {name: trial.handed_in(barycentric=code) for name, code in DETOURS.items()}
     )
     for name in DETOURS:
-        assert set(found[name].lost) == {"barycentric-value"}, (name, found[name])
+        assert set(verdicts[name].lost) == {"barycentric-value"}, (name, verdicts[name])
     for name in ("plain", "swallowed", "thread"):
-        said = found[name].lost["barycentric-value"]
+        said = verdicts[name].lost["barycentric-value"]
         assert "calls what is off limits here: lib.heat.gaussian_barycentric" in said
-    assert any("off limits" in note for note in found["top-of-cell"].notes)
+    assert any("off limits" in note for note in verdicts["top-of-cell"].notes)
 
 
 def test_marks_do_not_depend_on_the_load(trials):

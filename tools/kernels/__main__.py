@@ -28,8 +28,8 @@ def main() -> None:
         kernel = build.kernel(options.example)
         print(build.as_json(build.example(kernel, options.size, options.seed)))
     elif options.parity:
-        for name, found in parity.measure()["engines"].items():
-            print(f"{name}: error at most {max(found['errors'].values()):.1e}")
+        for name, measured in parity.measure()["engines"].items():
+            print(f"{name}: error at most {max(measured['errors'].values()):.1e}")
     else:
         build.build(options.build)
 

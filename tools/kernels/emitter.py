@@ -211,16 +211,16 @@ class Emitter:
 
     def read_by(self, text: Callable[..., Text], node: Node) -> dict[Node, set[At]]:
         """The stored nodes that the text of a node reads, and at which entries."""
-        found: dict[Node, set[At]] = {}
+        readers: dict[Node, set[At]] = {}
 
         def load(other: Node, at: At) -> Text:
             if other in self.stored:
-                found.setdefault(other, set()).add(at)
+                readers.setdefault(other, set()).add(at)
             return "", ATOM
 
         for at in cells(node):
             text(node, at, load)
-        return found
+        return readers
 
     def fuse(self, nodes: list[Node], path: tuple[Loop, ...]) -> list[Loop | Node]:
         """Statements, and loops around others, that compute the nodes on a path.
@@ -394,17 +394,17 @@ class Emitter:
 
 def ordered(roots: Iterable[Node]) -> list[Node]:
     """Nodes that others need, each after its arguments."""
-    found: dict[Node, None] = {}
+    order: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
-        if node not in found:
+        if node not in order:
             for arg in node.args:
                 visit(arg)
-            found[node] = None
+            order[node] = None
 
     for root in roots:
         visit(root)
-    return list(found)
+    return list(order)
 
 
 def within(loop: Loop) -> Iterator[Node]:

@@ -52,12 +52,12 @@ def in_node(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if node is None:
         raise PipelineError("node is not installed")
     base = f"{folder.resolve().as_uri()}/"
-    found = subprocess.run(
+    answer = subprocess.run(
         [node, RUN], input=json.dumps([jobs, base]), capture_output=True, text=True
     )
-    if found.returncode:
-        raise PipelineError(f"node could not run the kernels: {found.stderr}")
-    return json.loads(found.stdout)
+    if answer.returncode:
+        raise PipelineError(f"node could not run the kernels: {answer.stderr}")
+    return json.loads(answer.stdout)
 
 
 def in_page(
@@ -98,10 +98,12 @@ def rows(
     pairs = [(kernel, size) for kernel in kernels for size in sizes]
     inputs = [at_size(kernel, size) for kernel, size in pairs]
     jobs = [job(kernel, *each) for (kernel, _), each in zip(pairs, inputs, strict=True)]
-    found = engine(folder, jobs)
+    outputs = engine(folder, jobs)
     return [
         Row(kernel.name, size, each["ok"], error(each, kernel.call(**values)))
-        for (kernel, size), (_, values), each in zip(pairs, inputs, found, strict=True)
+        for (kernel, size), (_, values), each in zip(
+            pairs, inputs, outputs, strict=True
+        )
     ]
 
 
@@ -124,11 +126,11 @@ def at_size(kernel: Kernel, size: int) -> tuple[dict[str, int], dict[str, Any]]:
     return sizes, drawn(kernel, sizes, seed=1000 + size)
 
 
-def error(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
+def error(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
     """Largest error of any output, relative to the largest entry of that output."""
     worst = 0.0
     for name, value in wanted.items():
-        one = np.array(found[name], np.float64).ravel()
+        one = np.array(given[name], np.float64).ravel()
         other = np.asarray(value, np.float64).ravel()
         if one.shape != other.shape:
             return np.inf
@@ -142,9 +144,9 @@ def error(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
 
 def measure() -> dict[str, Any]:
     """Record errors and sizes of all kernels, and the speed of a step, by engine."""
-    found = table()
-    replace(ROOT / RECORD, json.dumps(found, indent=1, allow_nan=False) + "\n")
-    return found
+    record = table()
+    replace(ROOT / RECORD, json.dumps(record, indent=1, allow_nan=False) + "\n")
+    return record
 
 
 def table() -> dict[str, Any]:
@@ -152,22 +154,22 @@ def table() -> dict[str, Any]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         build(folder)
-        found: dict[str, Any] = {"date": today(), "sizes": SIZES}
-        found |= {"kernels": {}, "engines": {}}
+        record: dict[str, Any] = {"date": today(), "sizes": SIZES}
+        record |= {"kernels": {}, "engines": {}}
         for each in KERNELS:
             text = (folder / each.file).read_bytes()
-            found["kernels"][each.name] = {"gzip": len(compress(text, mtime=0))}
+            record["kernels"][each.name] = {"gzip": len(compress(text, mtime=0))}
         for engine_name, engine in engines():
-            worst = dict.fromkeys(found["kernels"], 0.0)
+            worst = dict.fromkeys(record["kernels"], 0.0)
             for row in rows(engine, folder, KERNELS):
                 if not (row.ok and np.isfinite(row.error)):
                     raise PipelineError(f"{engine_name} is not as Python: {row}")
                 worst[row.kernel] = max(worst[row.kernel], row.error)
-            found["engines"][engine_name] = {
+            record["engines"][engine_name] = {
                 "errors": worst,
                 "milliseconds": speed(engine, folder),
             }
-    return found
+    return record
 
 
 def engines() -> Iterator[tuple[str, Engine]]:
@@ -195,9 +197,9 @@ def engines() -> Iterator[tuple[str, Engine]]:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def speed(engine: Engine, folder: Path, rounds: int = 5) -> dict[int, dict[str, float]]:
@@ -206,7 +208,7 @@ def speed(engine: Engine, folder: Path, rounds: int = 5) -> dict[int, dict[str, 
     The least of some rounds; of the processor, but in a browser by the clock.
     """
     kernel = next(each for each in KERNELS if each.name == "sphere_step")
-    found = {}
+    speeds = {}
     for n in (64, 256, 1000):
         sizes, values = {"n": n}, drawn(kernel, {"n": n}, seed=n)
         repeat = max(3, 500_000 // n**2)
@@ -222,5 +224,5 @@ def speed(engine: Engine, folder: Path, rounds: int = 5) -> dict[int, dict[str, 
                 "numpy": min(best["numpy"], numpy),
                 "kernel": min(best["kernel"], script),
             }
-        found[n] = best
-    return found
+        speeds[n] = best
+    return speeds

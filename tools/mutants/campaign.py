@@ -252,7 +252,7 @@ class Journal:
         return [self.library, *([] if outcome["how"] else [self.tests, self.most])]
 
     def kept(self) -> dict[str, Outcome]:
-        found: dict[str, Outcome] = {}
+        outcomes: dict[str, Outcome] = {}
         exists = self.path.exists()
         for line in self.path.read_text("utf-8").splitlines() if exists else []:
             try:
@@ -260,8 +260,8 @@ class Journal:
             except ValueError:
                 continue
             if made_from == self.depends_on(outcome):
-                found[key] = outcome
-        return found
+                outcomes[key] = outcome
+        return outcomes
 
     def add(self, mutant: Mutant, outcome: Outcome) -> None:
         row = json.dumps([mutant.key, outcome, self.depends_on(outcome)])

@@ -109,11 +109,11 @@ class Search:
             self.root.resolve(), book.path.parent.resolve(),
             book.sources(pieces, mutant), self._applied(book, mutant), **options,
         )  # fmt: skip
-        found = self._run(job)
+        result = self._run(job)
         # What fails unchanged is set right and run again.
-        if not self.crew.stopped and (mutant or not found["raised"]):
-            self.journal.add(book.name, key, found)
-        return found
+        if not self.crew.stopped and (mutant or not result["raised"]):
+            self.journal.add(book.name, key, result)
+        return result
 
     def _applied(self, book: Book, mutant: Mutant | None) -> tuple[str, bytes] | None:
         if mutant is None or mutant in book.mutants:
@@ -131,7 +131,7 @@ class Search:
         # By the clock there is no saying how busy the machine is: a long patience.
         end = time.monotonic() + 600 + 20 * (job.seconds or 600)
         verdicts: list[Any] = []
-        found: Outcome = {"raised": "hangs or crashes", "seconds": job.seconds or 0.0}
+        result: Outcome = {"raised": "hangs or crashes", "seconds": job.seconds or 0.0}
         try:
             while not self.crew.stopped and time.monotonic() < end:
                 if ours.poll(1):
@@ -139,7 +139,7 @@ class Search:
                     if kind == "verdict":
                         verdicts.append(said)
                     else:
-                        found = said[0]
+                        result = said[0]
         except EOFError:
             pass
         finally:
@@ -149,18 +149,18 @@ class Search:
             self.crew.running.discard(process.pid)
             process.close()
             ours.close()
-        self.made, self.seconds = self.made + 1, self.seconds + found["seconds"]
-        return found | {"verdicts": verdicts}
+        self.made, self.seconds = self.made + 1, self.seconds + result["seconds"]
+        return result | {"verdicts": verdicts}
 
     # -- One page ------------------------------------------------------------------
 
     def original(self, book: Book) -> Outcome:
         """The whole page as it is, with what each piece needs of the others."""
         everything = range(len(book.pieces))
-        found = self.outcome(book, "page", everything, watch=True)
-        if found["raised"]:
-            raise PipelineError(f"{book.name}, unchanged: {found['raised']}")
-        return found
+        result = self.outcome(book, "page", everything, watch=True)
+        if result["raised"]:
+            raise PipelineError(f"{book.name}, unchanged: {result['raised']}")
+        return result
 
     def part(self, book: Book, part: Part) -> tuple[Part, dict[str, list[int]]]:
         """A part that gives alone what the page gives, and its lines of ``lib``."""
@@ -190,7 +190,7 @@ class Search:
         """
         part, lines = self.part(book, part)
         every = self.candidates(book, part, lines)
-        found: dict[str, tuple[Mutant, Outcome]] = {}
+        turned: dict[str, tuple[Mutant, Outcome]] = {}
         weak: dict[str, tuple[Mutant, Outcome]] = {}
         before = [each for each in every if each.key in known.values()]
         of_lib, of_cells = (
@@ -202,7 +202,7 @@ class Search:
         new = [*of_lib[:few], *of_cells[: most.tries], *of_lib[few : most.tries]]
         spent, plain = 0.0, book.sources(part.pieces, None)
         for each in [*before, *new]:
-            if found.keys() == {*part.claims} or self.crew.stopped:
+            if turned.keys() == {*part.claims} or self.crew.stopped:
                 break
             if spent > most.seconds and each not in before:
                 break
@@ -217,9 +217,9 @@ class Search:
             spent += outcome["seconds"]
             for claim, said in red(outcome).items():
                 if claim in part.claims:
-                    kept = found if said["word"] != "INCONCLUSIVE" else weak
+                    kept = turned if said["word"] != "INCONCLUSIVE" else weak
                     kept.setdefault(claim, (each, said))
-        return weak | found
+        return weak | turned
 
     def candidates(
         self, book: Book, part: Part, lines: dict[str, list[int]]
@@ -316,7 +316,7 @@ def _rows(
     chosen = parts(original["steps"], places)
     for part, some in search.crew.each(work, chosen, book.path.stem):
         for key in part.claims:
-            found = some.get(key)
-            source = book.source(found[0]) if found else None
-            rows[key] = record.row(book.name, said[key], found, source)
+            previous = some.get(key)
+            source = book.source(previous[0]) if previous else None
+            rows[key] = record.row(book.name, said[key], previous, source)
         yield [*rows.values()]

@@ -35,13 +35,13 @@ def write(rows: list[Row], root: Path) -> None:
 
 
 def row(
-    page: str, said: Row, found: tuple[Mutant, Row] | None, source: bytes | None
+    page: str, said: Row, turned: tuple[Mutant, Row] | None, source: bytes | None
 ) -> Row:
     """One claim, the mutant, in the source of its statement, and what it read then."""
     start = {"page": page, "id": said["id"], "claim": said["claim"]}
-    if found is None or source is None:
+    if turned is None or source is None:
         return start | {"mutant": None, "red": None}
-    mutant, verdict = found
+    mutant, verdict = turned
     was, to = change(mutant, source)
     return start | {
         "mutant": {
@@ -87,18 +87,18 @@ def reasons(rows: Iterable[Row], root: Path) -> dict[str, str]:
     """Why claims have no mutant yet, by id; each must be one of the book's."""
     path = root / REASONS
     try:
-        found: dict[str, str] = tomllib.loads(path.read_text("utf-8"))
+        entries: dict[str, str] = tomllib.loads(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise PipelineError(f"{REASONS}: {error}") from None
     by_id = {each["id"]: each for each in rows}
-    for key, reason in found.items():
+    for key, reason in entries.items():
         if key not in by_id:
             raise PipelineError(f"{REASONS}: there is no claim {key} any more")
         if not isinstance(reason, str) or not reason.strip():
             raise PipelineError(f"{REASONS}: {key} needs a sentence, got {reason!r}")
         if by_id[key]["mutant"]:
             raise PipelineError(f"{REASONS}: {key} has a mutant, and needs no reason")
-    return found
+    return entries
 
 
 def told(rows: list[Row], known: dict[str, str]) -> str:

@@ -48,7 +48,7 @@ class Book:
         """Mutants of the cells, each with its cell: not of what a claim asks for."""
         text = self.path.read_text("utf-8")
         names, expected = _asked_alone(self.cells), _expected(self.cells)
-        found = {}
+        every = {}
         for number, cell in enumerate(self.cells):
             source, before = cell.encode(), text.partition(cell)[0].count("\n")
             kept = _left_alone(source, names, expected)
@@ -57,8 +57,8 @@ class Book:
                     each.end <= start or end <= each.start for start, end in kept
                 )
                 if apart and differs(each, source):
-                    found[_moved(each, f"{self.name}.md", before)] = number
-        return found
+                    every[_moved(each, f"{self.name}.md", before)] = number
+        return every
 
     def source(self, mutant: Mutant) -> bytes:
         """The source that a mutant changes: of a cell, or of a file of ``lib``."""
@@ -201,28 +201,28 @@ def parts(steps: list[dict[str, Any]], claims: dict[str, int]) -> list[Part]:
     ``steps`` have what each piece needs and its seconds, ``claims`` the piece that
     gives each verdict.
     """
-    found: list[Part] = []
+    joined: list[Part] = []
     for piece in sorted({*claims.values()}):
         pieces = _needed(steps, piece)
         own = [key for key, place in claims.items() if place == piece]
-        while together := next((p for p in found if _share(p, pieces, steps)), None):
-            found.remove(together)
+        while together := next((p for p in joined if _share(p, pieces, steps)), None):
+            joined.remove(together)
             pieces |= {*together.pieces}
             own = [*together.claims, *own]
         seconds = sum(steps[n]["seconds"] for n in pieces)
-        found.append(Part(tuple(sorted(pieces)), tuple(own), seconds))
-    return found
+        joined.append(Part(tuple(sorted(pieces)), tuple(own), seconds))
+    return joined
 
 
 def _needed(steps: list[dict[str, Any]], last: int) -> set[int]:
-    found: set[int] = set()
+    needed: set[int] = set()
     pending = [last]
     while pending:
         piece = pending.pop()
-        if piece not in found:
-            found.add(piece)
+        if piece not in needed:
+            needed.add(piece)
             pending += steps[piece]["needs"]
-    return found
+    return needed
 
 
 def _share(part: Part, pieces: set[int], steps: list[dict[str, Any]]) -> bool:
@@ -240,9 +240,9 @@ def named(sources: Iterable[str]) -> dict[str, set[str]]:
 
     ``{"lib/sphere": {"simulate"}}``.
     """
-    found: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     for name in names_of_lib("\n".join(sources)):
         _, *folders, last = name.split(".")
         if folders:
-            found.setdefault("/".join(["lib", *folders]), set()).add(last)
-    return found
+            names.setdefault("/".join(["lib", *folders]), set()).add(last)
+    return names

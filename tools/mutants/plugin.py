@@ -132,8 +132,8 @@ class Lines:
             for line, contexts in sorted(data.contexts_by_lineno(file).items()):
                 for context in contexts:
                     lines.setdefault(context, {}).setdefault(name, []).append(line)
-        for test, found in self.tests.items():
-            found["lines"] = _joined(
+        for test, traced in self.tests.items():
+            traced["lines"] = _joined(
                 lines.get(each, {}) for each in [COLLECTION, test, *self.fixtures[test]]
             )
         content = {"import": lines.get(IMPORT, {}), "tests": self.tests}
@@ -142,11 +142,11 @@ class Lines:
 
 def _joined(parts: Any) -> dict[str, list[int]]:
     """Lines by file of several contexts together."""
-    found: dict[str, set[int]] = {}
+    joined: dict[str, set[int]] = {}
     for part in parts:
         for file, lines in part.items():
-            found.setdefault(file, set()).update(lines)
-    return {file: sorted(lines) for file, lines in found.items()}
+            joined.setdefault(file, set()).update(lines)
+    return {file: sorted(lines) for file, lines in joined.items()}
 
 
 class Judge:

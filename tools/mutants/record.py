@@ -19,16 +19,16 @@ REASONS = Path("tools/mutants/equivalent.toml")
 def reasons(every: Iterable[Mutant], root: Path) -> dict[str, str]:
     """Why mutants are equivalent, by key; each must be one that there is."""
     try:
-        found = tomllib.loads((root / REASONS).read_text("utf-8"))
+        entries = tomllib.loads((root / REASONS).read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise PipelineError(f"{REASONS}: {error}") from None
     known = {mutant.key for mutant in every}
-    for key, reason in found.items():
+    for key, reason in entries.items():
         if key not in known:
             raise PipelineError(f"{REASONS}: there is no mutant {key} any more")
         if not isinstance(reason, str) or not reason.strip():
             raise PipelineError(f"{REASONS}: {key} needs a sentence, got {reason!r}")
-    return found
+    return entries
 
 
 def row(mutant: Mutant, outcome: Outcome, reason: str | None, root: Path) -> Outcome:

@@ -100,7 +100,7 @@ def mutants(path: Path, root: Path) -> list[Mutant]:
 
 def mutants_of(source: bytes, name: str) -> list[Mutant]:
     """Every mutant of a source; ``name`` is that of its file."""
-    text, found, seen = Text(source), [], Counter[tuple[str, bytes]]()
+    text, mutants, seen = Text(source), [], Counter[tuple[str, bytes]]()
     for unit, nodes in _units(ast.parse(source), text):
         statement = source[unit.start : unit.end]
         seen[unit.scope, statement] += 1
@@ -111,8 +111,8 @@ def mutants_of(source: bytes, name: str) -> list[Mutant]:
             digest = hashlib.sha256(before.encode() + statement + own.encode())
             was, line = source[start:end].decode(), text.line(start)
             key = digest.hexdigest()[:12]
-            found.append(Mutant(name, unit, line, start, end, was, to, kind, key))
-    return found
+            mutants.append(Mutant(name, unit, line, start, end, was, to, kind, key))
+    return mutants
 
 
 def sample(every: Iterable[Mutant], count: int, seed: int, root: Path) -> list[Mutant]:

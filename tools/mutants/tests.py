@@ -80,10 +80,10 @@ class Traced:
         self.tests: list[Candidate] = []
         self.at_import: dict[str, set[int]] = {}
         for path in paths:
-            found = json.loads(path.read_text("utf-8"))
-            for file, lines in found["import"].items():
+            trace = json.loads(path.read_text("utf-8"))
+            for file, lines in trace["import"].items():
                 self.at_import.setdefault(file, set()).update(lines)
-            self.tests += [_test(*each) for each in found["tests"].items()]
+            self.tests += [_test(*each) for each in trace["tests"].items()]
         self.imports = {
             path.relative_to(root).as_posix(): [
                 each.relative_to(root).as_posix()
@@ -106,20 +106,20 @@ class Traced:
         elif unit.function is None or self._at_import(file, *unit.lines):
             users = [name for name, used in self.imports.items() if file in used]
             places = dict.fromkeys([file, *users], (1, 10**6))
-        found = [
+        candidates = [
             test
             for test in self.tests
             if any(test.runs(name, *lines) for name, lines in places.items())
         ]
-        return sorted(found, key=lambda t: (_rank(t.file, mutant.file), t.seconds))
+        return sorted(candidates, key=lambda t: (_rank(t.file, mutant.file), t.seconds))
 
     def _at_import(self, file: str, first: int, last: int) -> bool:
         return any(first <= line <= last for line in self.at_import.get(file, ()))
 
 
-def _test(name: str, found: dict[str, Any]) -> Candidate:
-    lines = {file: frozenset(each) for file, each in found["lines"].items()}
-    return Candidate(name, found["seconds"], lines)
+def _test(name: str, trace: dict[str, Any]) -> Candidate:
+    lines = {file: frozenset(each) for file, each in trace["lines"].items()}
+    return Candidate(name, trace["seconds"], lines)
 
 
 def whose(test_file: str, file: str) -> str:

@@ -75,12 +75,12 @@ def trim_style_sheets(root: Path) -> None:
     names = names_in(texts.values(), scripts(static))
     sheets = {}
     for path in static.glob("book-*.css"):
-        if found := WHOLE.fullmatch(path.name):
+        if match := WHOLE.fullmatch(path.name):
             text = trimmed(path.read_text("utf-8"), names)
-            sheets[found[1]] = f"book-{found[1]}-{digest(text)}.css"
-            (static / sheets[found[1]]).write_text(text, "utf-8")
+            sheets[match[1]] = f"book-{match[1]}-{digest(text)}.css"
+            (static / sheets[match[1]]).write_text(text, "utf-8")
     for path, text in texts.items():
-        new = TRIMMED.sub(lambda found: sheets[found[1]], text)
+        new = TRIMMED.sub(lambda match: sheets[match[1]], text)
         if new != text:
             path.write_text(new, "utf-8")
     for path in static.glob("book-*-*.css"):
@@ -104,15 +104,15 @@ def scripts(static: Path) -> Iterator[str]:
 
 def names_in(pages: Iterable[str], scripts: Iterable[str]) -> frozenset[str]:
     """Classes and identifiers of pages, and every word of a script."""
-    found: set[str] = set()
+    used: set[str] = set()
     for page in pages:
         for names in NAMED.findall(page):
-            found.update(names.split())
+            used.update(names.split())
         for script in SCRIPT.findall(page):
-            found.update(WORD.findall(script))
+            used.update(WORD.findall(script))
     for script in scripts:
-        found.update(WORD.findall(script))
-    return frozenset(found)
+        used.update(WORD.findall(script))
+    return frozenset(used)
 
 
 def trimmed(text: str, names: frozenset[str]) -> str:
@@ -141,13 +141,13 @@ def _kept(rules: Iterable[Any], names: frozenset[str]) -> Iterator[str]:
 
 def _selectors(prelude: Iterable[Any]) -> list[list[Any]]:
     """The selectors of a rule, apart from each other."""
-    found: list[list[Any]] = [[]]
+    selectors: list[list[Any]] = [[]]
     for token in prelude:
         if token == ",":
-            found.append([])
+            selectors.append([])
         else:
-            found[-1].append(token)
-    return found
+            selectors[-1].append(token)
+    return selectors
 
 
 def _applies(selector: list[Any], names: frozenset[str]) -> bool:

@@ -133,15 +133,15 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def runs(cells: list[Tag]) -> list[list[Tag]]:
     """Folded cells that show nothing but verdicts, with nothing between them."""
-    found: list[list[Tag]] = []
+    groups: list[list[Tag]] = []
     for cell in cells:
         if not (is_silent(cell) or is_check(cell)):
             continue
-        if found and previous(cell) is found[-1][-1]:
-            found[-1].append(cell)
+        if groups and previous(cell) is groups[-1][-1]:
+            groups[-1].append(cell)
         else:
-            found.append([cell])
-    return found
+            groups.append([cell])
+    return groups
 
 
 def previous(element: Tag) -> Tag | None:

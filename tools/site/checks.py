@@ -58,12 +58,12 @@ class Numbers:
 
 def numbers_of(row: Row) -> Numbers:
     """Read what a verdict printed; raises PipelineError where it prints otherwise."""
-    if not (found := NUMBERS.fullmatch(row.numbers)):
+    if not (match := NUMBERS.fullmatch(row.numbers)):
         raise PipelineError(
             f"{row.page}: the numbers of the verdict {row.claim!r} are not in the form"
             f" that pages know: {row.numbers!r}"
         )
-    part = found.groupdict()
+    part = match.groupdict()
     worst = f"the worst of {part['entries']}" if part["entries"] else None
     value, last = number(part["measured"]), _last_place(part["measured"])
     stderr = number(part["stderr"]) if part["stderr"] else None

@@ -35,11 +35,11 @@ def keep_together(doctree: nodes.document) -> None:
 def taken(parent: nodes.Element, place: int, kind: re.Pattern[str]) -> Any:
     """The text of a kind that a child of a node starts or ends with, taken from it."""
     text = parent[place] if 0 <= place < len(parent) else None
-    if not isinstance(text, nodes.Text) or not (found := kind.search(text)):
+    if not isinstance(text, nodes.Text) or not (match := kind.search(text)):
         return None
-    start, end = found.span()
+    start, end = match.span()
     parent.replace(text, nodes.Text(text[:start] + text[end:]))
-    return nodes.Text(found.group())
+    return nodes.Text(match.group())
 
 
 def resolve(app: Any, doctree: nodes.document, here: str) -> None:

@@ -33,12 +33,12 @@ def with_other_contents(
     """Pages to read again: what they are made of is not what it was."""
     before, env.limit_tables = env.limit_tables, tables(env)
     other = {name for name in env.limit_tables if _differs(name, before, env)}
-    found = set()
+    stale = set()
     if "verdicts" in other:
-        found |= {page for page, own in env.metadata.items() if READS_VERDICTS in own}
+        stale |= {page for page, own in env.metadata.items() if READS_VERDICTS in own}
     if "used in" in other:
-        found |= {each.docname for each in env.domains["py"].objects.values()}
-    return found | {
+        stale |= {each.docname for each in env.domains["py"].objects.values()}
+    return stale | {
         page
         for page in env.found_docs - added
         if env.limit_contents.get(page) != contents(env, page)
@@ -97,30 +97,30 @@ def _indexed(env: Any) -> set[str]:
 
 def shared(env: Any) -> dict[tuple[str, str], str]:
     """All that one page may show of another, by kind and name."""
-    found = {("title", page): title.astext() for page, title in env.titles.items()} | {
+    facts = {("title", page): title.astext() for page, title in env.titles.items()} | {
         ("pages below", page): repr(below) for page, below in _below(env)
     }
     for page, own in env.toc_secnumbers.items():
-        found |= {("section", f"{page}{id}"): repr(x) for id, x in own.items()}
+        facts |= {("section", f"{page}{id}"): repr(x) for id, x in own.items()}
     for page, kinds in env.toc_fignumbers.items():
         for kind, own in kinds.items():
-            found |= {("figure", f"{page} {kind} {k}"): repr(x) for k, x in own.items()}
+            facts |= {("figure", f"{page} {kind} {k}"): repr(x) for k, x in own.items()}
     for name, entry in getattr(env, "proof_list", {}).items():
-        found["statement", name] = repr({k: v for k, v in entry.items() if k != "node"})
+        facts["statement", name] = repr({k: v for k, v in entry.items() if k != "node"})
         own = [row for row in env.limit_rows if row.statement == name]
-        found["checks", name] = repr(own)
+        facts["checks", name] = repr(own)
     standard = env.domains["std"]
     for table in (standard.labels, standard.anonlabels, standard.objects):
-        found |= {("label", repr(name)): repr(place) for name, place in table.items()}
+        facts |= {("label", repr(name)): repr(place) for name, place in table.items()}
     for domain in ("math", "py"):
         table = env.domains[domain].data["objects"]
-        found |= {(domain, name): repr(place) for name, place in table.items()}
-    found["cited", ""] = repr(
+        facts |= {(domain, name): repr(place) for name, place in table.items()}
+    facts["cited", ""] = repr(
         [(each.key, each.citation_id, each.bibliography_key.docname,
           each.formatted_entry.label, str(each.formatted_entry.text))
          for each in env.domains["cite"].citations]
     )  # fmt: skip
-    return found
+    return facts
 
 
 def _below(env: Any) -> Iterable[tuple[str, list[str]]]:

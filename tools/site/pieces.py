@@ -62,8 +62,8 @@ def write_index(folder: Path) -> None:
         for file in sorted(folder.glob("chapters/**/*.sections.json"))
         if file.with_suffix("").with_suffix(".html").exists()  # not of an old page
     ]
-    found = [each for file in files for each in json.loads(file.read_text("utf-8"))]
-    _write(folder / INDEX, found)
+    entries = [each for file in files for each in json.loads(file.read_text("utf-8"))]
+    _write(folder / INDEX, entries)
 
 
 def _write(path: Path, content: Any) -> None:
@@ -85,7 +85,7 @@ def piece(element: Tag) -> str:
 
 def symbols(tree: BeautifulSoup) -> list[dict[str, Any]]:
     """Meanings of each letter on the page of notation, and its chapters."""
-    found = []
+    entries = []
     for table in tree.select("article table"):
         heads = [head.get_text(strip=True) for head in table.select("th")]
         if heads[:3] != ["symbol", "meaning", "ch."]:
@@ -100,7 +100,7 @@ def symbols(tree: BeautifulSoup) -> list[dict[str, Any]]:
                 if (letter := letter_of(tex))
             ]
             if letters:
-                found.append(
+                entries.append(
                     {
                         "letters": letters,
                         "symbol": symbol.decode_contents().strip(),
@@ -108,10 +108,10 @@ def symbols(tree: BeautifulSoup) -> list[dict[str, Any]]:
                         "chapters": numbers or None,
                     }
                 )
-    for each in found:
+    for each in entries:
         for key in ("symbol", "meaning"):
             each[key] = re.sub(r"</?(?:p|a)\b[^>]*>", "", each[key])
-    return found
+    return entries
 
 
 def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
@@ -122,13 +122,13 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
     weight = next(value for pattern, value in WEIGHTS if re.match(pattern, name))
     heading = article.select_one("h1")
     page = text_of(heading) if heading else name
-    found = []
+    entries = []
     for section in article.select("section[id]"):
         head = section.find(["h1", "h2", "h3", "h4"], recursive=False)
         if head is None:
             continue
         first = head.name == "h1"
-        found.append(
+        entries.append(
             {
                 "to": name if first else f"{name}#{section['id']}",
                 "title": text_of(head),
@@ -139,7 +139,7 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
         )
     for entry in article.select("dl.py > dt[id]"):
         body = entry.find_next_sibling("dd")
-        found.append(
+        entries.append(
             {
                 "to": f"{name}#{entry['id']}",
                 "title": str(entry["id"]),
@@ -148,7 +148,7 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
                 "weight": weight,
             }
         )
-    return found
+    return entries
 
 
 def own_text(section: Tag) -> str:

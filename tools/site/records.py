@@ -38,8 +38,8 @@ class Mutants(Page):
     """Shows what ``make mutants`` found: who noticed how many, and those none can."""
 
     def run(self) -> list[nodes.Node]:
-        found = self.read(MUTANTS)
-        counts = found["summary"]
+        record = self.read(MUTANTS)
+        counts = record["summary"]
         noticed, wrong = counts["noticed"], counts["mutants"] - counts["equivalent"]
         own, package, other = (
             counts[f"by {whose}"]
@@ -50,8 +50,8 @@ class Mutants(Page):
             )
         )
         text = (
-            f"On {found['date']}, {counts['mutants']} of the {found['of']:,} mutants"
-            f" were drawn with the seed {found['seed']}."
+            f"On {record['date']}, {counts['mutants']} of the {record['of']:,} mutants"
+            f" were drawn with the seed {record['seed']}."
             f" {counts['equivalent']} of them compute the same. The tests notice"
             f" {noticed} of the other {wrong}, {noticed / wrong:.1%}:"
             f" {own} are noticed by the tests of their own module, {package} by others"
@@ -59,7 +59,7 @@ class Mutants(Page):
             f" {counts['before any test']} before a test begins. {counts['hang']} of"
             " them would never end."
         )
-        return [nodes.paragraph(text=text), *self.others(found["mutants"])]
+        return [nodes.paragraph(text=text), *self.others(record["mutants"])]
 
     def others(self, rows: list[dict[str, Any]]) -> list[nodes.Node]:
         """The mutants that no test notices, each with the reason, if there is one."""
@@ -156,16 +156,16 @@ class Parity(Page):
     """Shows how far the kernels are from ``lib`` in each engine, and how fast."""
 
     def run(self) -> list[nodes.Node]:
-        found = self.read(PARITY)
-        engines = found["engines"]
-        sizes = ", ".join(map(str, found["sizes"]))
+        record = self.read(PARITY)
+        engines = record["engines"]
+        sizes = ", ".join(map(str, record["sizes"]))
         errors = [
             [
                 nodes.literal(text=name),
                 nodes.Text(f"{kernel['gzip'] / 1000:.1f} kB"),
                 *(nodes.Text(f"{e['errors'][name]:.1e}") for e in engines.values()),
             ]
-            for name, kernel in found["kernels"].items()
+            for name, kernel in record["kernels"].items()
         ]
         first = next(iter(engines.values()))["milliseconds"]
         times = [
@@ -182,7 +182,7 @@ class Parity(Page):
         return [
             nodes.paragraph(
                 text=f"Largest error at the sizes {sizes}, relative to the largest"
-                f" entry of each output, on {found['date']}:"
+                f" entry of each output, on {record['date']}:"
             ),
             table(["kernel", "gzipped", *engines], errors),
             nodes.paragraph(

@@ -81,14 +81,14 @@ def turns_red(row: dict[str, Any] | None) -> nodes.Node:
     if (mutant := row["mutant"]) is None:
         return nodes.Text("none found")
     where = f"{re.sub(r'^(lib|chapters)/', '', mutant['file'])}:{mutant['line']}"
-    found = nodes.inline(classes=["claim-red"])
-    found += [
+    mark = nodes.inline(classes=["claim-red"])
+    mark += [
         nodes.literal(text=where),
         nodes.Text(" "),
         nodes.literal(text=f"{mutant['was']} → {mutant['to']}"),
         nodes.Text(f": {row['red']['numbers'].partition(';')[0]}"),
     ]
-    return found
+    return mark
 
 
 class Scoreline(Page):

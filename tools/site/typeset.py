@@ -153,8 +153,8 @@ def typeset_site(folder: Path, typesetter: Typesetter) -> None:
     for path, text in texts.items():
         if (new := _mapped(path, text, typeset)) != text:
             replace(path, new)
-        if found := LEFT.search(new):
-            raise PipelineError(f"{path.name}: a formula is not typeset: {found[0]}")
+        if left := LEFT.search(new):
+            raise PipelineError(f"{path.name}: a formula is not typeset: {left[0]}")
 
 
 def formula(match: re.Match[str]) -> Formula:
