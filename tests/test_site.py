@@ -1,5 +1,6 @@
 """The built site in a browser: quiet, self-contained, accessible, light, legible."""
 
+import gc
 import gzip
 import json
 import re
@@ -58,16 +59,21 @@ SET = re.compile(
 )
 
 # A formula is examined as one letter: its inside is MathJax's, and a page of formulas
-# has twenty thousand elements. Code is examined without the spans that color it: their
+# has twenty thousand elements. A drawing is examined without its shapes, but for those
+# that are more than a shape. Code is examined without the spans that color it: their
 # colors are some thirty, and have a test of their own.
-PLAIN = """
+PLAIN = """{
+const says = ['id', 'role', 'title', 'tabindex', 'aria-label', 'aria-hidden'];
+const silent = (element) => !says.some((name) => element.hasAttribute(name));
+const shapes = 'path, use, line, rect, circle, ellipse, polygon, polyline';
+for (const shape of document.querySelectorAll(`svg :is(${shapes})`))
+  if (silent(shape) && !shape.children.length) shape.remove();
 for (const formula of document.querySelectorAll('mjx-container'))
   formula.textContent = 'x';
 for (const span of document.querySelectorAll('pre span, dt.sig span'))
-  if (!['id', 'role', 'title', 'tabindex'].some((name) => span.hasAttribute(name)))
-    span.replaceWith(...span.childNodes);
+  if (silent(span)) span.replaceWith(...span.childNodes);
 for (const code of document.querySelectorAll('pre, dt.sig')) code.normalize();
-"""
+}"""
 
 # Texts that are painted alike have the same contrast, and it takes axe nine tenths of
 # its time: of each kind it examines three. A kind is a color and a size of letters on
@@ -115,7 +121,9 @@ def pages():
 @cache
 def soup_of(name):
     """The elements of a page; many tests look at them, none changes them."""
-    return BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
+    soup = BeautifulSoup((SITE / name).read_text("utf-8"), "html.parser")
+    gc.freeze()  # it stays to the end, and the collector need not go through it again
+    return soup
 
 
 def opened(context, address, seen):
@@ -284,11 +292,12 @@ def serious(page, arguments):
 def test_colors_of_the_code_are_legible_in_both_schemes(site, browser):
     """Each color that the highlighting uses anywhere, on the ground of its box."""
 
-    def chain(span):
-        """Names and classes of the span and what it is in, from the article down."""
-        around = [tag for tag in span.parents if tag.find_parent("article")]
-        tags = [tag for tag in (*around[::-1], span) if tag.name != "section"]
-        return tuple((tag.name, " ".join(tag.get("class", ()))) for tag in tags)
+    def chain(tag):
+        """Names and classes of what a tag is in, from the article down, and its own."""
+        if tag.name == "article":
+            return ()
+        own = [] if tag.name == "section" else [(tag.name, *tag.get("class", ()))]
+        return (*chain(tag.parent), *own)
 
     kinds = {
         chain(span)
@@ -306,13 +315,13 @@ def test_colors_of_the_code_are_legible_in_both_schemes(site, browser):
         + """
         const inside = (place, tag, name) => {
           const made = document.createElement(tag);
-          made.className = name;
+          made.className = name.join(' ');
           place.append(made);
           return made;
         };
         return kinds.map((kind) => {
           let place = document.querySelector('article');
-          for (const [tag, name] of kind) place = inside(place, tag, name);
+          for (const [tag, ...name] of kind) place = inside(place, tag, name);
           place.textContent = 'x';
           let ground = place, paper;
           do paper = getComputedStyle(ground).backgroundColor;
@@ -349,15 +358,8 @@ def test_page_is_well_formed(name):
 
 
 def test_links_and_anchors_resolve():
-    known = {
-        path.relative_to(SITE).as_posix(): {
-            tag["id"]
-            for tag in BeautifulSoup(path.read_text("utf-8"), "html.parser").find_all(
-                id=True
-            )
-        }
-        for path in SITE.rglob("*.html")
-    }
+    every = (path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
+    known = {name: {tag["id"] for tag in soup_of(name)(id=True)} for name in every}
     broken = []
     for name in pages():
         soup = soup_of(name)
@@ -449,16 +451,14 @@ def public_modules():
 
 
 def test_every_public_function_is_documented_with_its_uses():
-    soup = BeautifulSoup(
-        (SITE / "chapters/reference/api.html").read_text("utf-8"), "html.parser"
-    )
-    modules = {n for n in used_in() if ismodule(resolve_name(n))}
-    for name, pages_of in used_in().items():
+    soup = soup_of("chapters/reference/api.html")
+    entries, used = {tag["id"]: tag for tag in soup(id=True)}, used_in()
+    modules = {n for n in used if ismodule(resolve_name(n))}
+    for name, pages_of in used.items():
         # Data, as the presets, and what Python does with them have no entry.
         if (getattr(resolve_name(name), "__module__", None) or "").startswith("lib."):
-            entry = soup.find(id=name)
-            assert entry is not None, f"{name} is not on the page"
-            links = [a["href"] for a in entry.parent.find_all("a", href=True)]
+            assert name in entries, f"{name} is not on the page"
+            links = [a["href"] for a in entries[name].parent("a", href=True)]
             for page in pages_of:
                 assert any(page.split("/")[-1] in link for link in links)
     listed = {tag.code.text for tag in soup.find_all("h2")}

@@ -59,6 +59,17 @@ const measure = () => {
   mark(shown(WIDE));
 };
 
+// Folds that open together, as all code at the touch of the switch, are one change.
+let asked = false;
+const soon = () => {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    measure();
+  });
+};
+
 if (article) {
   let width = 0;
   new ResizeObserver(([entry]) => {
@@ -67,10 +78,10 @@ if (article) {
     measure();
   }).observe(article);
   // Neither event bubbles, and both are seen on their way down.
-  document.addEventListener("toggle", measure, true);
+  document.addEventListener("toggle", soon, true);
   document.addEventListener("scroll", (event) => event.target.matches?.(WIDE) && mark([event.target]), {
     capture: true,
     passive: true,
   });
-  document.addEventListener("book:output", measure);
+  document.addEventListener("book:output", soon);
 }
