@@ -81,6 +81,8 @@ def test_planes_of_every_edge(planes):
         assert plane.measured.rstrip(",") in drawn.alt
         assert plane.decides in drawn.caption
         assert ("front" in drawn.alt) == (plane.front is not None)
+        kind = "wide" if plane.wide else "sharp" if plane.front else "none"
+        assert planes.state["kinds"][k] == kind
         seen.add(drawn.svg)
         grid = planes.state["grids"][k]
         assert grid.shape == (SIDE, SIDE) and grid.min() >= 0
@@ -265,6 +267,14 @@ def test_planes_open_and_move(visit, planes, theme):
     wanted = value_at(grids[2], *places)
     assert numbers(said.rsplit(" is ", 1)[1])[0] == pytest.approx(wanted, abs=0.51)
     assert 0.5 < across < 0.7 and 0.6 < up < 0.85
+    # A walk ends where the first limit is, and a section leads to its plane.
+    figure.get_by_role("button", name="Up first").click()
+    said = says(figure, "^εm², up first: at the end")
+    assert numbers(said.rsplit(" is ", 1)[1])[::2] == [0, 0, 0]
+    openers = page.locator(".exhibit-opener")
+    assert openers.count() == len(PLANES)
+    openers.nth(5).click()
+    says(figure, "^m/d: at")
 
 
 @pytest.mark.parametrize("name", [MODELS, MAP])

@@ -2,13 +2,18 @@
 // was computed beforehand on a grid, a front parts it, and a point moves in it.
 import { colorsOf, fitted, short } from "./exhibit.mjs";
 
-// Places of the numbers and the pairs that are joined, in percent of the map.
+// Names of the numbers, and those whose name stands on the left; their places and the
+// pairs that are joined, in percent of the map.
+const NAMES = { L: "depth", n: "width", H: "heads", m: "tokens", d: "dimension", "ε": "step", "β": "inverse temp.", t: "time" };
+const BESIDE = ["m", "t"];
 const NODES = { L: [12, 9], n: [50, 9], H: [88, 9], m: [50, 36], d: [88, 36], "ε": [12, 68], "β": [88, 68], t: [50, 92] };
 const EDGES = ["Ln", "nH", "mε", "εt", "βt", "mβ", "md", "mt"];
 const SVG = "http://www.w3.org/2000/svg";
 
+const KINDS = { wide: "exhibit-wide", sharp: "exhibit-sharp", none: "exhibit-none" };
+
 // Where on its line a label stands: two of them make room for the one between them.
-const SHARES = { "mβ": 0.56, "βt": 0.42 };
+const SHARES = { "mβ": 0.56, "βt": 0.6 };
 const between = ([a, b], [c, d], share = 0.5) => [a + share * (c - a), b + share * (d - b)];
 const drawn = (tag, attributes, parent) => {
   const made = document.createElementNS(SVG, tag);
@@ -17,7 +22,12 @@ const drawn = (tag, attributes, parent) => {
   return made;
 };
 
-export default ({ stage, state, values, act, put }) => {
+// The rows, or columns, of a walk, and the seconds for each.
+const WALKS = { "Right first": ["up", "across"], "Up first": ["across", "up"] };
+const LEVELS = [0, 0.2, 0.4];
+const SECONDS = 1.2;
+
+export default ({ stage, state, values, act, put, redraw }) => {
   const { side } = state;
   const figure = stage.closest("figure");
   const [map, canvas] = ["div", "canvas"].map((tag) => document.createElement(tag));
@@ -30,9 +40,12 @@ export default ({ stage, state, values, act, put }) => {
     const [[x1, y1], [x2, y2]] = [NODES[from], NODES[to]];
     return drawn("line", { x1, y1, x2, y2, stroke: "currentColor", "vector-effect": "non-scaling-stroke" }, picture);
   });
+  lines.forEach((line, k) => line.setAttribute("class", KINDS[state.kinds[k]]));
   for (const [name, [x, y]] of Object.entries(NODES)) {
     const node = document.createElement("span");
     node.textContent = name;
+    node.dataset.name = NAMES[name];
+    node.classList.toggle("exhibit-beside", BESIDE.includes(name));
     Object.assign(node.style, { left: `${x}%`, top: `${y}%` });
     map.append(node);
   }
@@ -48,9 +61,9 @@ export default ({ stage, state, values, act, put }) => {
   const named = [...figure.querySelectorAll(".exhibit-controls > label")];
   const said = [...figure.querySelectorAll(".exhibit-controls > output")];
   const inputs = [...figure.querySelectorAll(".exhibit-controls > input")];
-  let colors, held = false;
+  let colors, held = false, walk = null;
 
-  const grid = (i, j) => state.grids[(values.edge * side + i) * side + j];
+  const grid = (i, j, edge = values.edge) => state.grids[(edge * side + i) * side + j];
   const value = () => {
     const [x, y] = places().map((place) => place * (side - 1));
     const [i, j] = [y, x].map((place) => Math.min(side - 2, Math.floor(place)));
@@ -70,8 +83,8 @@ export default ({ stage, state, values, act, put }) => {
     return Math.log(found / low) / Math.log(high / low);
   });
   // How blue a value is, from 0 to 1.
-  const blue = (found) => {
-    const half = 100 * state.halves[values.edge];
+  const blue = (found, edge) => {
+    const half = 100 * state.halves[edge];
     return half ? found / (found + half) : found / 100;
   };
   const small = document.createElement("canvas");
@@ -85,7 +98,7 @@ export default ({ stage, state, values, act, put }) => {
   };
   const label = () => {
     labels.forEach((each, k) => each.classList.toggle("exhibit-chosen", k === values.edge));
-    lines.forEach((line, k) => line.setAttribute("stroke-width", k === values.edge ? 4 : 1.5));
+    lines.forEach((line, k) => line.classList.toggle("exhibit-chosen", k === values.edge));
     link.href = `#${state.sections[values.edge]}`;
     link.textContent = `section on ${state.decides[values.edge]} ↓`;
     numbers().forEach((value, k) => {
@@ -102,6 +115,7 @@ export default ({ stage, state, values, act, put }) => {
     const [x0, y0, x1, y1] = frame();
     const place = (value) => Math.min(1, Math.max(0, value));
     act(() => {
+      walk = null;
       put("across", place((event.clientX - left - x0) / (x1 - x0)));
       put("up", place((y1 - event.clientY + top) / (y1 - y0)));
     });
@@ -114,38 +128,136 @@ export default ({ stage, state, values, act, put }) => {
   canvas.addEventListener("pointermove", (event) => held && point(event));
   for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (held = false));
 
+  // Where a walk stands: along each of its rows in turn, and what it has found.
+  const walked = (name) => act(() => {
+    const begun = (walk = { name, found: [], line: 0 });
+    let last = performance.now(), place = 0;
+    const at = () => {
+      put(WALKS[name][0], LEVELS[begun.line]);
+      put(WALKS[name][1], place);
+    };
+    const turn = (now) => {
+      if (walk !== begun) return;
+      place = still.matches ? 1 : Math.min(1, place + Math.min(now - last, 50) / 1000 / SECONDS);
+      last = now;
+      at();
+      if (place === 1) {
+        begun.found.push([shown(numbers()[WALKS[name][0] === "up" ? 1 : 0]), given(value())]);
+        if (begun.found.length === LEVELS.length) {
+          return act(label);
+        }
+        begun.line += 1;
+        place = 0;
+      }
+      redraw();
+      requestAnimationFrame(turn);
+    };
+    at();
+    requestAnimationFrame(turn);
+  });
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const walks = document.createElement("div");
+  walks.className = "exhibit-buttons";
+  for (const name of Object.keys(WALKS)) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = name;
+    button.addEventListener("click", () => walked(name));
+    walks.append(button);
+  }
+  figure.querySelector(".exhibit-controls").prepend(walks);
+  const two = (each) => short(Number(each.toPrecision(2)));
+  const given = (found) => {
+    const unit = state.units[values.edge];
+    if (!unit) return two(found / 100);
+    if (unit === "°") return `${Math.round(0.9 * found)}°`;
+    return state.halves[values.edge] ? two(found) + unit : Math.round(found) + unit;
+  };
+  // The plane of an edge and its front, between two corners.
+  const plane = (pen, edge, [x0, y0, x1, y1], dash) => {
+    // A pixel for each value of the grid, drawn larger: the browser fills in between.
+    const fine = small.getContext("2d");
+    fine.clearRect(0, 0, side, side);
+    fine.fillStyle = colors.accent;
+    for (let i = 0; i < side; i++) {
+      for (let j = 0; j < side; j++) {
+        fine.globalAlpha = blue(grid(i, j, edge), edge);
+        fine.fillRect(j, side - 1 - i, 1, 1);
+      }
+    }
+    pen.imageSmoothingQuality = "high";
+    pen.drawImage(small, 0.5, 0.5, side - 1, side - 1, x0, y0, x1 - x0, y1 - y0);
+    pen.save();
+    pen.beginPath();
+    pen.rect(x0, y0, x1 - x0, y1 - y0);
+    pen.clip();
+    pen.strokeStyle = colors.ink;
+    pen.lineWidth = 1.5;
+    pen.setLineDash(dash);
+    pen.beginPath();
+    for (let j = 0; j < side; j++) pen.lineTo(x0 + j / (side - 1) * (x1 - x0), y1 - state.fronts[edge * side + j] * (y1 - y0));
+    pen.stroke();
+    pen.restore();
+    pen.strokeStyle = colors.quiet;
+    pen.lineWidth = 1;
+    pen.strokeRect(x0, y0, x1 - x0, y1 - y0);
+  };
+  // Each section begins with its plane, small: a link back to the first exhibit of a page.
+  const openers = [];
+  if (document.querySelector('[data-exhibit="planes"]') === figure) {
+    figure.id ||= "planes";
+    state.sections.forEach((name, edge) => {
+      const heading = document.getElementById(name)?.closest("section").querySelector("h2");
+      if (!heading) return;
+      const opener = document.createElement("a");
+      opener.className = "exhibit-opener";
+      opener.href = `#${figure.id}`;
+      opener.textContent = "open this plane ↑";
+      opener.addEventListener("click", () => act(() => {
+        walk = null;
+        put("edge", edge);
+      }));
+      const view = document.createElement("canvas");
+      view.setAttribute("aria-hidden", "true");
+      opener.prepend(view);
+      heading.after(opener);
+      openers.push({ view, edge });
+    });
+  }
+  // Arrows along what was walked.
+  const arrows = (pen, [x0, y0, x1, y1]) => {
+    const right = WALKS[walk.name][1] === "across";
+    pen.strokeStyle = pen.fillStyle = colors.mark;
+    pen.lineWidth = 2;
+    walk.found.forEach((_, k) => {
+      const [x, y] = [x0 + LEVELS[k] * (x1 - x0), y1 - LEVELS[k] * (y1 - y0)];
+      pen.beginPath();
+      pen.moveTo(right ? x0 : x, right ? y : y1);
+      pen.lineTo(right ? x1 - 3 : x, right ? y : y0 + 3);
+      pen.stroke();
+      pen.beginPath();
+      pen.moveTo(right ? x1 : x, right ? y : y0);
+      pen.lineTo(right ? x1 - 9 : x - 5, right ? y - 5 : y0 + 9);
+      pen.lineTo(right ? x1 - 9 : x + 5, right ? y + 5 : y0 + 9);
+      pen.fill();
+    });
+  };
+
   return {
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
       label();
+      for (const each of openers) {
+        const { view, edge } = each;
+        const look = [colors.ink, colors.paper, view.clientWidth].join();
+        if (each.look === look) continue;
+        each.look = look;
+        plane(fitted(view)[0], edge, [1, 1, view.clientWidth - 1, view.clientHeight - 1], [4, 3]);
+      }
       const [pen] = fitted(canvas);
       const [x0, y0, x1, y1] = frame();
-      // A pixel for each value of the grid, drawn larger: the browser fills in between.
-      const fine = small.getContext("2d");
-      fine.clearRect(0, 0, side, side);
-      fine.fillStyle = colors.accent;
-      for (let i = 0; i < side; i++) {
-        for (let j = 0; j < side; j++) {
-          fine.globalAlpha = blue(grid(i, j));
-          fine.fillRect(j, side - 1 - i, 1, 1);
-        }
-      }
-      pen.imageSmoothingQuality = "high";
-      pen.drawImage(small, 0.5, 0.5, side - 1, side - 1, x0, y0, x1 - x0, y1 - y0);
-      pen.save();
-      pen.beginPath();
-      pen.rect(x0, y0, x1 - x0, y1 - y0);
-      pen.clip();
-      pen.strokeStyle = colors.ink;
-      pen.lineWidth = 1.5;
-      pen.setLineDash([6, 4]);
-      pen.beginPath();
-      for (let j = 0; j < side; j++) pen.lineTo(x0 + j / (side - 1) * (x1 - x0), y1 - state.fronts[values.edge * side + j] * (y1 - y0));
-      pen.stroke();
-      pen.restore();
-      pen.strokeStyle = colors.quiet;
-      pen.lineWidth = 1;
-      pen.strokeRect(x0, y0, x1 - x0, y1 - y0);
+      plane(pen, values.edge, [x0, y0, x1, y1], [6, 4]);
+      if (walk) arrows(pen, [x0, y0, x1, y1]);
       pen.font = colors.font;
       pen.fillStyle = colors.ink;
       const [left, right, low, high] = ends().map(shown);
@@ -171,15 +283,17 @@ export default ({ stage, state, values, act, put }) => {
       pen.fill();
       pen.stroke();
     },
-    changed: () => {},
-    reset: () => {},
+    changed: () => (walk = null),
+    reset: () => (walk = null),
     text() {
       const [x, y] = numbers();
-      const found = value();
-      const unit = state.units[values.edge];
-      const two = (each) => short(Number(each.toPrecision(2)));
-      const said = !unit ? two(found / 100) : state.halves[values.edge] ? two(found) + unit : Math.round(found) + unit;
-      return `${state.decides[values.edge]}: at ${axes()[0]} = ${shown(x)} and ${axes()[1]} = ${shown(y)} the ${state.measured[values.edge]} is ${said}.`;
+      const of = `the ${state.measured[values.edge]} is`;
+      if (walk?.found.length === LEVELS.length) {
+        const [line, way] = WALKS[walk.name][0] === "up" ? [1, "right"] : [0, "up"];
+        const ends = walk.found.map(([level, found]) => `${found} at ${axes()[line]} = ${level}`).join(", ");
+        return `${state.decides[values.edge]}, ${way} first: at the end of each walk ${of} ${ends}.`;
+      }
+      return `${state.decides[values.edge]}: at ${axes()[0]} = ${shown(x)} and ${axes()[1]} = ${shown(y)} ${of} ${given(value())}.`;
     },
   };
 };

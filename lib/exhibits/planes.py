@@ -33,6 +33,7 @@ class Plane(NamedTuple):
     front: Callable[[Array], Array] | None = None  # up as a function of across
     half: float = 0.0  # what is half as blue as can be; for shares ½ is
     unit: str = " %"
+    wide: bool = False  # each value of the combination has a limit of its own
 
 
 def _lengths(depth: Array, width: Array) -> Array:
@@ -121,27 +122,26 @@ def _broken(time: Array) -> Array:
 PLANES = (
     Plane("L/n", ("depth L", 1, 1024), ("width n", 1, 1024),
           "share of linear networks that keep a squared length within a factor 2",
-          _lengths, lambda depth: depth),
+          _lengths, lambda depth: depth, wide=True),
     Plane("n and H", ("heads H", 1, 128), ("width n", 4, 4096),
           "excess kurtosis of an output, for four orthonormal tokens and scores of "
           "variance 1,",
           _kurtosis, half=0.05, unit=""),
     Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 1e5),
           "share of heat in one step, for tokens at the quantiles of N(0, 1),", _heat,
-          lambda tokens: tokens**2),
+          lambda tokens: tokens**2, wide=True),
     Plane("ε and t", ("time t", 1, 64), ("1/ε", 0.5, 16),
           "relative error of the variance, from N(0, 1),", _steps, half=0.005),
     Plane("(log t)/β", ("time t", 1, 1e6), ("β", 1, 16),
-          "angle of two equal clusters, over the right angle at the start,", _angle,
-          _met),
+          "angle between two equal clusters, at first 90°,", _angle, _met, unit="°"),
     Plane("β/log m", ("tokens m", 2, 1e6), ("β", 1, 64),
           "weight of a token on itself, among orthogonal ones,", _own, np.log),
     Plane("m/d", ("dimension d", 2, 512), ("tokens m", 2, 1024),
           "probability that uniform tokens lie in one hemisphere", _hemisphere,
           lambda dimension: 2 * dimension),
     Plane("t/log m", ("time t", 0.5, 16), ("tokens m", 8, 2048),
-          "largest mode of random tokens on a circle at β = 5, measured,", _bumps,
-          _broken),
+          "largest of six modes of random tokens on a circle at β = 5 (measured; near "
+          "100 % for three clusters as for one)", _bumps, _broken),
 )  # fmt: skip
 #: Anchors of the sections that derive the planes, in their order.
 SECTIONS = (
@@ -171,6 +171,13 @@ def _front(plane: Plane) -> Array:
     return np.asarray(np.round(np.clip(places, _NOWHERE, -_NOWHERE), 4))
 
 
+def _kind(plane: Plane) -> str:
+    """Kind of the front, which is how the map draws the edge."""
+    if plane.front is None:
+        return "none"
+    return "wide" if plane.wide else "sharp"
+
+
 _NOWHERE = -9.0  # a place far outside
 
 
@@ -181,8 +188,9 @@ def planes(
 
     Along each axis of a plane one number grows, and the color is a number that tells
     the two orders of the limits apart; between them runs the front, where they differ.
-    The reader chooses an edge of the map and moves a point; a link leads to the section
-    on the edge. The values are computed beforehand, on a grid.
+    The reader chooses an edge of the map and moves a point, or lets it walk right first
+    or up first; a link leads to the section on the edge, which begins with its plane as
+    a link back. The values are computed beforehand, on a grid.
 
     Parameters
     ----------
@@ -213,6 +221,7 @@ def planes(
         "ends": [[*plane.across[1:], *plane.up[1:]] for plane in PLANES],
         "whole": [[float(axis[0] in WHOLE) for axis in plane[1:3]] for plane in PLANES],
         "fronts": [_front(plane) for plane in PLANES],
+        "kinds": [_kind(plane) for plane in PLANES],
         "halves": [plane.half for plane in PLANES],
         "units": [plane.unit for plane in PLANES],
         "measured": [plane.measured for plane in PLANES],
@@ -262,6 +271,7 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
         ax.set(xlabel=plane.across[0], ylabel=plane.up[0])
     shown = f"{value:.2g} %" if plane.half else f"{value:.0f} %"
     shown = shown if plane.unit else f"{value / 100:.2g}"
+    shown = f"{90 * value / 100:.0f}°" if plane.unit == "°" else shown
     front = "; the dashed line is the front" if plane.front else ""
     return figure(
         fig,

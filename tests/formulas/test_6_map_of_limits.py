@@ -12,7 +12,7 @@ from printed import formula
     "obs-tokens-step",
     r"""\begin{aligned}
     \partial_t \mu &= \tfrac12\, \partial_{xx} \big[ \mu\, g(c \mu^2) \big] , \\
-    g(a) &= \frac1a\, \frac{\sum_j j^2 e^{-j^2/2a}}{\sum_j e^{-j^2/2a}} ,
+    g(v) &= \frac1v\, \frac{\sum_j j^2 e^{-j^2/2v}}{\sum_j e^{-j^2/2v}} ,
     \end{aligned}""",
 )
 def test_tokens_and_step(rng):
@@ -42,9 +42,9 @@ def test_tokens_and_step(rng):
         P = u[i] * K[i] * u[near[i] % m]
         return (tokens[i] - P @ lifted[i]) / ε
 
-    def g(a):
-        every = [(k * k, mp.exp(-k * k / (2 * a))) for k in range(-40, 41)]
-        return sum(k * e for k, e in every) / sum(e for _, e in every) / a
+    def g(v):
+        every = [(k * k, mp.exp(-k * k / (2 * v))) for k in range(-40, 41)]
+        return sum(k * e for k, e in every) / sum(e for _, e in every) / v
 
     # An equation ∂μ = -∂(μ v) says that tokens move with the speed v.
     x = quantile(mpf(1) / 8)
@@ -80,8 +80,11 @@ def test_step_and_horizon(rng):
 
 @formula(
     "prop-beta-time",
-    r"""t_{\mathrm{end}} \cdot \Big( \frac{w_1}{w_2} + \frac{w_2}{w_1} \Big)\,
-    \beta \sin^2\!\alpha(0)\; e^{-\beta(1 - \cos\alpha(0))} \to 1 .""",
+    r"""\begin{aligned}
+    & t_{\mathrm{end}} \cdot \Big( \frac{w_1}{w_2} + \frac{w_2}{w_1} \Big)\,
+    \beta \sin^2\!\alpha(0) \\
+    &\quad \cdot e^{-\beta(1 - \cos\alpha(0))} \to 1 .
+    \end{aligned}""",
 )
 def test_time_of_two_clusters(rng):
     w = [drawn(rng, 0.1, 0.9)]
