@@ -3,8 +3,8 @@
 import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
 
 const NAMES = ["width", "depth", "heads", "tokens", "spread"];
-const ROW = 62; // pixels of the height of a gauge
-const [BAR, THICK, ENDS] = [25, 19, 53]; // of its bar, and of the numbers at its borders
+const ROW = 64; // pixels of the height of a gauge
+const [BAR, THICK, ENDS] = [25, 19, 52]; // of its bar, and of the numbers at its borders
 
 const many = (count) => Math.round(count).toLocaleString("en");
 // A probability is 1 for at most as many tokens as coordinates.
@@ -134,7 +134,7 @@ export default ({ stage, state, values, call, act, put }) => {
       return [
         shared && fixed ? `T = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
           : fixed ? `T = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(found.spread / Math.SQRT2)}.`
-            : `T = ${short(time)}: under linear layers of these sizes the logarithm of a token's squared length varies by ${spread} from network to network.`,
+            : `T = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(found.keys)}; infinite width would leave ${few(found.limit)}.`,
         `A token puts ${percent(found.tied)} on itself if queries are keys; if they are independent, it sees ${many(found.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(found.chance, values.tokens, values.width)}.`,

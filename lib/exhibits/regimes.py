@@ -232,7 +232,9 @@ def draw_regimes(
     }  # fmt: skip
     reading = readings(state, **sizes)
     k = _model(state, sizes)
-    fixed, shared = (k is not None and state[name][k] > 0 for name in ("fixed", "shared"))
+    fixed, shared = (
+        k is not None and state[name][k] > 0 for name in ("fixed", "shared")
+    )
     with style():
         fig = Figure(figsize=(4.2, 4.8))
         fig.set_layout_engine("none")
@@ -281,9 +283,7 @@ def _named(state: State, sizes: Mapping[str, float], model: int | None) -> str:
     return words if model is None else f"{state['models'][model]}: {words}"
 
 
-def _draw_gauge(
-    ax: Axes, top: float, gauge: Gauge, value: float, hollow: bool
-) -> None:
+def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float, hollow: bool) -> None:
     def place(x: float) -> float:
         a, b = gauge.low, gauge.high
         if gauge.log:

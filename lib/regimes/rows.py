@@ -287,7 +287,7 @@ def _hemisphere(given: Sizes) -> Row:
     return Row(
         "m/d", ratio, "uniform tokens: one hemisphere below 2, none above",
         "random tokens lie in one hemisphere with probability"
-        f" {'more than 0.999' if 0.999 < chance and ratio > 1 else _n(chance)}"
+        f" {'more than 0.999' if chance > 0.999 and ratio > 1 else _n(chance)}"
         + (", and then all of them meet" if chance > 0.5 else ""),
         f"exact at these sizes (Wendel); the step at 2 is about {_n(2 * half)} wide",
         "prop-tokens-dimension",
