@@ -184,7 +184,7 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         (r"kurtosis ([\d.]+) ", "excess kurtosis"),
         (r"would leave ([\d.]+)\.", "limit"),
         (r"ends at ([\d.]+)\.", "cosine of shared layers"),
-        (r"varies by ([\d.]+)\.", "spread"),
+        (r"varies by ([\d.]+) from", "spread"),
     ):
         # Two digits, the last one rounded.
         shown = float(re.search(pattern, said)[1])
