@@ -67,9 +67,11 @@ def test_the_verdict_follows_the_zones():
     }  # fmt: skip
     assert verdict(found) == (
         "calls for the limit of infinite width first, its outputs are visibly"
-        " non-Gaussian, no token can see mainly itself, and two orders of the softmax"
-        " are enough"
+        " non-Gaussian, no token can attend mostly to itself, and two orders of the"
+        " softmax are enough"
     )
+    assert verdict(found, shared=True).startswith("repeats one layer, which no limit")
+    assert verdict(found, shared=True).endswith(verdict(found).partition("first")[2])
     assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 1]
     assert all(len(gauge.named()) == len(gauge.zones) + 1 for gauge in GAUGES)
 
@@ -148,6 +150,11 @@ def test_value_between_the_points_of_a_grid(planes):
 # In a browser.
 
 
+def judged(figure, pattern):
+    """Wait until the sentence below the gauges has a pattern."""
+    figure.locator(".exhibit-verdict", has_text=re.compile(pattern)).wait_for()
+
+
 def numbers(text):
     return [float(x) for x in re.findall(r"\d+(?:\.\d+)?", text.replace(",", ""))]
 
@@ -171,14 +178,15 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     found = readings(gauges.state, **values)
     # What the last slider moved is said last.
     last = f"sees {found['seen']:,.0f} of {values['tokens']:,.0f}"
-    first = rf"^At initialization your model {verdict(found)}\.\s+T ="
-    said = says(figure, rf"{first} {found['depth/width']:.2g}:[\s\S]*{last} tokens\.")
+    judged(figure, rf"^At initialization your model {verdict(found)}\.$")
+    said = says(figure, rf"^T = {found['depth/width']:.2g}:[\s\S]*{last} tokens\.")
     assert len(said.splitlines()) == 7
+    assert said.splitlines()[-1].startswith("Not covered: trained weights, positions")
     for pattern, name in (
         (r"kurtosis ([\d.]+) ", "excess kurtosis"),
         (r"would leave ([\d.]+)\.", "limit"),
         (r"ends at ([\d.]+)\.", "cosine of shared layers"),
-        (r"varies by ([\d.]+)\.", "spread"),
+        (r"varies by ([\d.]+) from", "spread"),
     ):
         # Two digits, the last one rounded.
         shown = float(re.search(pattern, said)[1])
@@ -191,15 +199,17 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
-    says(figure, r"^At initialization GPT-2 calls [^.]*\.\s+T = 0.016")
+    judged(figure, r"^At initialization GPT-2 calls [^.]*\.$")
+    says(figure, r"^T = 0.016: under linear layers")
     figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
-    said = says(figure, r"^At initialization BLOOM 176B [^.]*\.\s+T = 0.0049")
+    judged(figure, r"^At initialization BLOOM 176B [^.]*\.$")
+    said = says(figure, r"^T = 0.0049: under linear layers")
     assert "ALiBi" in said and "trained weights" in said
     outputs = figure.locator("output").all_inner_texts()
     assert outputs[:4] == ["14336", "70", "112", "2048"]
     # A size that the model has not makes it one's own.
     slide(figure, "depth L", 0.2)
-    says(figure, "^At initialization your model ")
+    judged(figure, "^At initialization your model ")
     assert figure.get_by_label("model", exact=True).input_value() == "-1"
 
 
@@ -229,9 +239,21 @@ def test_the_menu_keeps_one_of_two_models_of_equal_sizes(visit, gauges):
     menu = figure.get_by_label("model", exact=True)
     for title in ("ALBERT large", "BERT large", "Mistral 7B"):
         menu.select_option(label=title)
-        says(figure, rf"^At initialization {title} [^.]*\.\s+T = ")
+        judged(figure, rf"^At initialization {title} [^.]*\.$")
+        says(figure, "normalization fixes" if "BERT" in title else "linear layers")
         assert menu.locator("option:checked").inner_text() == title
     assert "window of 4,096" in figure.locator(NOTE).inner_text()
+
+
+def test_layers_that_are_all_alike_have_no_depth_over_width(visit, gauges):
+    page, figure = visit(MODELS)
+    begun(figure)
+    figure.get_by_label("model", exact=True).select_option(label="ALBERT large")
+    judged(figure, "^At initialization ALBERT large repeats one layer, [^.]*, its ")
+    says(figure, r"no theorem here uses T\.")
+    opened = exhibits.regimes("albert-large")
+    drawn = draw_regimes(opened.state, **starts(opened.controls))
+    assert "this network repeats one layer, " in drawn.caption
 
 
 def test_of_models_of_equal_sizes_the_chosen_one_is_named(gauges):

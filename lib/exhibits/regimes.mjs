@@ -3,10 +3,12 @@
 import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
 
 const NAMES = ["width", "depth", "heads", "tokens", "spread"];
-const ROW = 57; // pixels of the height of a gauge
-const [BAR, THICK, NAMED] = [23, 14, 46]; // of its bar, and of the names of its zones
+const ROW = 64; // pixels of the height of a gauge
+const [BAR, THICK, ENDS] = [25, 19, 52]; // of its bar, and of the numbers at its borders
 
 const many = (count) => Math.round(count).toLocaleString("en");
+// A probability is 1 for at most as many tokens as coordinates.
+const chanceOf = (p, tokens, width) => (tokens <= width ? "1" : p > 0.999 ? "more than 0.999" : few(p));
 // What is lost in rounding is not printed.
 const few = (value) => (value < 1e-6 ? "less than 10⁻⁶" : short(value));
 
@@ -19,7 +21,10 @@ export default ({ stage, state, values, call, act, put }) => {
   canvas.className = "exhibit-gauges";
   canvas.setAttribute("aria-hidden", "true");
   canvas.style.height = `${ROW * state.gauges.length}px`;
-  stage.append(menu, canvas);
+  const verdict = document.createElement("p");
+  verdict.className = "exhibit-verdict";
+  verdict.setAttribute("role", "status");
+  stage.append(menu, canvas, verdict);
   const arrays = {};
   for (const name of ["score", "chance", "place", "share", "node", "weight", "orders", "log_factorial"]) arrays[name] = Float64Array.from(state[name]);
   let found, colors, chosen = state.chosen;
@@ -52,6 +57,9 @@ export default ({ stage, state, values, call, act, put }) => {
     const alike = (i) => i >= 0 && sizes.every((size, k) => size === state.sizes[NAMES.length * i + k]);
     if (!alike(chosen)) chosen = state.models.findIndex((_, i) => alike(i));
     menu.value = String(chosen);
+    const first = state.shared[chosen] ? state.repeats : state.verdicts[0].split("|")[found.zones[0]];
+    const rest = state.verdicts.slice(1).map((said, i) => said.split("|")[found.zones[i + 1]] ?? "");
+    verdict.textContent = `At initialization ${state.models[chosen] ?? "your model"} ${first}${rest.join("")}.`;
   };
   menu.addEventListener("change", () => {
     chosen = Number(menu.value);
@@ -63,7 +71,7 @@ export default ({ stage, state, values, call, act, put }) => {
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
       const [pen, w] = fitted(canvas);
-      pen.font = colors.font;
+      const font = colors.font.replace("12px", "13.5px");
       pen.textBaseline = "middle";
       state.gauges.forEach((name, i) => {
         const top = i * ROW;
@@ -80,22 +88,23 @@ export default ({ stage, state, values, call, act, put }) => {
           pen.fillRect(edges[k], top + BAR, edges[k + 1] - edges[k], THICK);
           pen.globalAlpha = 1;
           pen.fillStyle = colors.ink;
-          pen.font = here ? `bold ${colors.font}` : colors.font;
-          if (pen.measureText(zone).width < edges[k + 1] - edges[k] - 4) pen.fillText(zone, (edges[k] + edges[k + 1]) / 2, top + NAMED);
+          pen.font = here ? `bold ${font}` : font;
+          if (pen.measureText(zone).width < edges[k + 1] - edges[k] - 4) pen.fillText(zone, (edges[k] + edges[k + 1]) / 2, top + BAR + THICK / 2 + 1);
         });
         pen.font = colors.font;
-        pen.fillStyle = colors.ink;
+        edges.slice(0, marks.length).forEach((edge, k) => {
+          const last = k === marks.length - 1;
+          pen.textAlign = k ? (last ? "right" : "center") : "left";
+          pen.fillText(marks[k], last ? w - 1 : edge, top + ENDS);
+          if (k && !last) pen.fillRect(edge, top + BAR, 1, THICK + 3);
+        });
+        pen.font = font;
         pen.textAlign = "left";
         pen.fillText(name, 1, top + 7);
-        edges.slice(0, state.zones[i].split("|").length).forEach((edge, k) => {
-          pen.fillText(marks[k], edge + 7, top + BAR + THICK / 2);
-          if (k) pen.fillRect(edge, top + BAR, 1, THICK + 3);
-        });
         pen.textAlign = "right";
         pen.fillText(few(found.shown[i]), w - 1, top + 7);
-        pen.fillText(marks.at(-1), w - 7, top + BAR + THICK / 2);
         const x = Math.min(w - 6, Math.max(6, place(found.shown[i])));
-        pen.fillStyle = colors.mark;
+        pen.fillStyle = i === 0 && state.fixed[chosen] ? colors.paper : colors.mark;
         pen.strokeStyle = colors.ink;
         pen.beginPath();
         for (const [a, b] of [[0, 0], [-6, -9], [6, -9]]) pen.lineTo(x + a, top + BAR + b);
@@ -120,15 +129,18 @@ export default ({ stage, state, values, call, act, put }) => {
       const [time, kurtosis, , , order, cosine] = found.shown;
       const special = state.special[chosen];
       const percent = (share) => `${short(100 * share)}\u00a0%`;
+      const [fixed, shared] = [state.fixed[chosen], state.shared[chosen]];
+      const spread = short(found.spread);
       return [
-        `At initialization ${special ? state.models[chosen] : "your model"} ${state.verdicts.map((said, i) => said.split("|")[found.zones[i]] ?? "").join("")}.`,
-        `T = ${short(time)}: from network to network the logarithm of a token's squared length varies by ${short(found.spread)}.`,
+        shared && fixed ? `T = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
+          : fixed ? `T = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(found.spread / Math.SQRT2)}.`
+            : `T = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(found.keys)}; infinite width would leave ${few(found.limit)}.`,
         `A token puts ${percent(found.tied)} on itself if queries are keys; if they are independent, it sees ${many(found.seen)} of ${many(values.tokens)} tokens.`,
-        `Random tokens lie in one hemisphere with probability ${short(found.chance)}.`,
+        `Random tokens lie in one hemisphere with probability ${chanceOf(found.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
         `With the same weights in each layer the cosine of tokens ends at ${few(cosine)}.`,
-        special && `Not covered: trained weights, ${special}.`,
+        `Not covered: trained weights, ${special ?? state.unknown}.`,
       ].filter(Boolean).join("\n");
     },
   };

@@ -23,6 +23,9 @@ TOKENS, SPREADS = (16.0, 131072.0), (0.05, 2.0)
 LEAST_KEYS = 4.0  # coordinates of a head; the formulas are not made for fewer
 BRANCH = sqrt(0.5)  # γ: skip connection and branch weigh alike
 _NOISE = numbers.noise(BRANCH)
+# Said of a network of one's own, and of layers that are all alike.
+UNKNOWN = "positions, your nonlinearity and normalization"
+REPEATS = "repeats one layer, which no limit of depth and width here covers"
 
 
 class Gauge(NamedTuple):
@@ -60,16 +63,17 @@ GAUGES = (
           (", its outputs are nearly Gaussian",
            ", its outputs are visibly non-Gaussian")),
     Gauge("β/log m", "largest logit over log of tokens, β/log m", 0, 3, False, (1.0,),
-          ("sees all", "can see itself"),
-          (", no token can see mainly itself", ", a token can see mainly itself")),
+          ("spreads out", "can keep to itself"),
+          (", no token can attend mostly to itself",
+           ", a token can attend mostly to itself")),
     Gauge("m/d", "tokens over width, m/d", 0.01, 1000, True, (2.0,),
           ("one hemisphere", "no hemisphere")),
     # Each whole number has the room from half below to half above it.
     Gauge("softmax orders", "orders of the softmax for 5 %", 0.5, 16.5, True, (2.5,),
           ("two are enough", "three or more"),
           (", and two orders of the softmax are enough",
-           ", and two orders of the softmax are too few"), ("1", "3", "16")),
-    Gauge("cosine of shared layers", "cosine of tokens after shared layers", 0, 1,
+           ", and two orders of the softmax are too few"), ("1", "2–3", "16")),
+    Gauge("cosine of shared layers", "cosine of tokens, were all layers alike", 0, 1,
           False, (0.5,), ("apart", "one cluster")),
 )  # fmt: skip
 
@@ -116,6 +120,10 @@ def regimes(
         "keys": LEAST_KEYS,
         "models": [each.title for each in PRESETS.values()],
         "special": [each.special for each in PRESETS.values()],
+        "unknown": UNKNOWN,
+        "fixed": [float(each.family.length_fixed) for each in PRESETS.values()],
+        "shared": [float(each.family.layers_shared) for each in PRESETS.values()],
+        "repeats": REPEATS,
         "sizes": [[*_sizes(name).values()] for name in PRESETS],
         "chosen": [*PRESETS].index(model),
     }
@@ -223,49 +231,59 @@ def draw_regimes(
         "spread": spread,
     }  # fmt: skip
     reading = readings(state, **sizes)
+    k = _model(state, sizes)
+    fixed, shared = (
+        k is not None and state[name][k] > 0 for name in ("fixed", "shared")
+    )
     with style():
-        fig = Figure(figsize=(4.2, 4.3))
+        fig = Figure(figsize=(4.2, 4.8))
         fig.set_layout_engine("none")
         ax = fig.add_axes((0.02, 0.01, 0.96, 0.98))
         ax.set(xlim=(0, 1), ylim=(-len(GAUGES), 0))
         ax.axis("off")
         for i, gauge in enumerate(GAUGES):
-            _draw_gauge(ax, -i, gauge, reading[gauge.name])
-    named = _named(state, sizes)
+            _draw_gauge(ax, -i, gauge, reading[gauge.name], i == 0 and fixed)
+    named = _named(state, sizes, k)
     said = ", ".join(f"{name} {_short(reading[name])}" for name, *_ in GAUGES)
     return figure(
         fig,
         alt=f"Six gauges for {named}: {said}. Each has zones named by the limits"
         " between which it decides.",
         caption=f"{named[0].upper()}{named[1:]}. At initialization this network"
-        f" {verdict(reading)}.",
+        f" {verdict(reading, shared=shared)}.",
     )
 
 
-def verdict(reading: Mapping[str, float]) -> str:
-    """Say in words in which zones the numbers lie."""
-    return "".join(
+def verdict(reading: Mapping[str, float], *, shared: bool = False) -> str:
+    """Say in words in which zones the numbers lie; layers may be all alike."""
+    said = [
         gauge.verdicts[gauge.zone(reading[gauge.name])]
         for gauge in GAUGES
         if gauge.verdicts
-    )
+    ]
+    return "".join([REPEATS, *said[1:]] if shared else said)
 
 
-def _named(state: State, sizes: Mapping[str, float]) -> str:
+def _model(state: State, sizes: Mapping[str, float]) -> int | None:
+    """The number of the published model of these sizes, if there is one."""
+    # Several models have the same sizes: the one that was chosen comes first.
+    for k in (state["chosen"], *range(len(state["models"]))):
+        if state["sizes"][k] == [*sizes.values()]:
+            return int(k)
+    return None
+
+
+def _named(state: State, sizes: Mapping[str, float], model: int | None) -> str:
     """The network in words, with its name if it is a published one."""
     words = (
         f"width {sizes['width']:,.0f}, {sizes['depth']:.0f} layers,"
         f" {sizes['heads']:.0f} heads, {sizes['tokens']:,.0f} tokens, logits of"
         f" standard deviation {sizes['spread']:.2g}"
     )
-    # Several models have the same sizes: the one that was chosen comes first.
-    for k in (state["chosen"], *range(len(state["models"]))):
-        if state["sizes"][k] == [*sizes.values()]:
-            return f"{state['models'][k]}: {words}"
-    return words
+    return words if model is None else f"{state['models'][model]}: {words}"
 
 
-def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float) -> None:
+def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float, hollow: bool) -> None:
     def place(x: float) -> float:
         a, b = gauge.low, gauge.high
         if gauge.log:
@@ -281,20 +299,18 @@ def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float) -> None:
             alpha=0.36 if k == here else 0.12, linewidth=0,
         )  # fmt: skip
         ax.text(
-            (left + right) / 2, top - 0.8, zone, fontsize=11, ha="center", va="center",
-            weight="bold" if k == here else "normal",
+            (left + right) / 2, top - 0.52, zone, fontsize=11, ha="center",
+            va="center_baseline", weight="bold" if k == here else "normal",
         )  # fmt: skip
-        ax.text(left + 0.02, top - 0.52, marks[k], fontsize=10.5, va="center_baseline")
-        if k:
-            ax.plot([left] * 2, [top - 0.72, top - 0.38], color=INK, linewidth=1)
-    ax.text(
-        0.98, top - 0.52, marks[-1], fontsize=10.5, ha="right", va="center_baseline"
-    )
-    ax.text(0, top - 0.15, gauge.label, fontsize=11.5, va="center")
-    ax.text(1, top - 0.15, _short(value), fontsize=11.5, ha="right", va="center")
+    for edge, mark in zip(edges, marks, strict=True):
+        side = "left" if edge == 0 else "right" if edge == 1 else "center"
+        ax.plot([edge] * 2, [top - 0.71, top - 0.38], color=INK, linewidth=1)
+        ax.text(edge, top - 0.81, mark, fontsize=10.5, ha=side, va="center")
+    ax.text(0, top - 0.12, gauge.label, fontsize=11.5, va="center")
+    ax.text(1, top - 0.12, _short(value), fontsize=11.5, ha="right", va="center")
     ax.plot(
-        place(value), top - 0.33, "v", color=COLORS[1], markeredgecolor=INK,
-        markersize=7, clip_on=False,
+        place(value), top - 0.32, "v", color="none" if hollow else COLORS[1],
+        markeredgecolor=INK, markersize=7, clip_on=False,
     )  # fmt: skip
 
 

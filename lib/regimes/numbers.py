@@ -40,8 +40,9 @@ def log_length(width: Any, depth: Any, branch: Any) -> Numbers:
 
     With T = L/n its limit is :math:`\mathcal N(-qT, 2qT)`. At width n the squared
     length is multiplied by 1 + Z in each layer,
-    :math:`Z = 2\lambda\gamma g n^{-1/2} + \gamma^2(\chi^2_n/n - 1)`, whose moments give
-    the variance of the logarithm to the next order,
+    :math:`Z = 2\lambda\gamma g n^{-1/2} + \gamma^2(\chi^2_n/n - 1)`, where
+    :math:`g^2` is one of the summands of :math:`\chi^2_n`; its moments give the
+    variance of the logarithm to the next order,
 
     .. math:: 2qT \Big( 1 + \frac1n \Big[ 5q -
               \frac{12 \lambda^2 \gamma^4 + 4 \gamma^6}{q} \Big] \Big) .

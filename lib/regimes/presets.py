@@ -16,6 +16,11 @@ class Family:
     norm: str
     layers_shared: bool = False
 
+    @property
+    def length_fixed(self) -> bool:
+        """Whether the normalization after each branch gives all tokens one length."""
+        return self.norm == _AFTER
+
 
 @dataclass(frozen=True)
 class Preset:

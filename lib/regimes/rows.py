@@ -192,11 +192,13 @@ def _depth_over_width(given: Sizes) -> Row:
     return Row(
         "depth/width", float(law["time"]),
         f"proportional: log squared length ~ N(−qT, 2qT) ({nearest})",
-        f"over networks the logarithm of a token's squared length has mean {_n(mean)}"
-        f" and standard deviation {_n(spread)}: half of them change it by more than"
-        f" {_p(math.expm1(0.674 * spread))}",
+        "for linear layers with a skip connection, one branch each: over networks the"
+        f" logarithm of a token's squared length has mean {_n(mean)} and standard"
+        f" deviation {_n(spread)}: half of them change it by more than"
+        f" {_p(math.expm1(0.674 * spread))}; a layer with attention and a perceptron"
+        " counts twice, and averaging makes the tokens of attention shorter",
         f"variance {_signed(excess)} at this width (next order of 1/n, for linear"
-        " branches; simulated at three widths)",
+        " layers; simulated at three widths)",
         "thm-log-normal",
     )  # fmt: skip
 
@@ -267,7 +269,7 @@ def _context(given: Sizes) -> Row:
     )  # fmt: skip
     return Row(
         "β/log m", ratio,
-        "long contexts: a token sees itself above 1, the crowd below",
+        "long contexts: a token can attend mostly to itself above 1, and not below",
         f"with W^Q = W^K and orthogonal keys (β = {_n(given.beta)}) a token puts"
         f" {_p(exact)} on itself{untied}",
         f"exact at this m for orthogonal keys, about {_p(tied)} for random ones of"
@@ -284,7 +286,8 @@ def _hemisphere(given: Sizes) -> Row:
     half = math.sqrt(2 * given.width) / given.width
     return Row(
         "m/d", ratio, "uniform tokens: one hemisphere below 2, none above",
-        f"random tokens lie in one hemisphere with probability {_n(chance)}"
+        "random tokens lie in one hemisphere with probability"
+        f" {'more than 0.999' if chance > 0.999 and ratio > 1 else _n(chance)}"
         + (", and then all of them meet" if chance > 0.5 else ""),
         f"exact at these sizes (Wendel); the step at 2 is about {_n(2 * half)} wide",
         "prop-tokens-dimension",
