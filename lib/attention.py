@@ -26,13 +26,14 @@ from lib.core.checks import (
     require_square,
 )
 
-# C_r bounds |s_i^{(r)}| / (s_i R^r) along a ray, r = 1..5: 1 up to degree 4, by the
-# extreme points of the laws with a given mean, and for degree 5 the triangle inequality
-# with |κ₃| ≤ R³/(6√3), variance ≤ R²/4, |3·variance² − κ₄| ≤ 5R⁴/16, |κ₄| ≤ R⁴/8 and
-# |fifth central moment| ≤ R⁵/4.
+# |s_i^{(r)}| along a ray, r = 1..5, is at most R^r times the first of these constants,
+# and at most s_i R^r times the second one. Up to degree 4 the second one is 1, by the
+# extreme points of the laws with a given mean. For degree 5 it comes from the triangle
+# inequality with |κ₃| ≤ R³/(6√3), variance ≤ R²/4, |3·variance² − κ₄| ≤ 5R⁴/16,
+# |κ₄| ≤ R⁴/8 and |fifth central moment| ≤ R⁵/4, and the first one is no better.
 _SKEW = 1 / (6 * 3**0.5)
 _FIFTH = 1 + 10 / 4 + 10 * _SKEW + 15 / 16 + 5 / 8 + 5 * _SKEW + 1 / 4
-_RAY_CONSTANTS = (1.0, 1.0, 1.0, 1.0, _FIFTH)
+_RAY_CONSTANTS = ((1 / 4, 1.0), (_SKEW, 1.0), (1 / 8, 1.0), (1 / 6, 1.0), (_FIFTH,) * 2)
 
 
 def softmax(logits: npt.ArrayLike) -> Array:
@@ -167,13 +168,14 @@ def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
     :math:`R = \max \hat u - \min \hat u`, every entry of the remainder of order k is
     in absolute value at most
 
-    .. math:: B_k = \frac{C_{k+1} R^{k+1}}{(k+1)!}
-              \min\Big(1, \frac{e^{\max \hat u}}{m}\Big),
-              \qquad C = (1, 1, 1, 1, 6.756)
+    .. math:: B_k = \frac{R^{k+1}}{(k+1)!}
+              \min\Big(C_{k+1}, \frac{e^{\max \hat u}}{m}\Big),
+              \qquad C = \Big(\frac14, \frac1{6 \sqrt 3}, \frac18, \frac16\Big),
 
-    (the last constant rounded up here), and also at most
-    :math:`\max_i |T_{k+1,i}| + B_{k+1}`, where :math:`T_{k+1}` is the next term of the
-    series. The smaller one is returned; the second is sharp as the scores tend to 0.
+    and also at most :math:`\max_i |T_{k+1,i}| + B_{k+1}`, where :math:`T_{k+1}` is the
+    next term of the series and :math:`B_4` is :math:`6.756\, R^5/5!` times
+    :math:`\min(1, e^{\max \hat u}/m)`, with the constant rounded up here. The smaller
+    one is returned; the second is sharp as the scores tend to 0.
     Both hold in exact arithmetic: below about 1e-16 the rounding of the softmax itself
     is larger than the remainder.
 
@@ -196,9 +198,10 @@ def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
 
     Notes
     -----
-    Proved on the page of the softmax expansion: Taylor's formula along the ray
-    t ↦ s(tu), the bounds C_r R^r on the quotients of the derivatives of a weight by
-    the weight, and Jensen's inequality for the denominator.
+    Proved on the page of the softmax expansion and on its further checks: Taylor's
+    formula along the ray t ↦ s(tu), the bounds C_r R^r on the derivatives of a weight
+    and R^r on their quotients by the weight, and Jensen's inequality for the
+    denominator.
     """
     require_choice("order", order, (0, 1, 2, 3))
     u = _centered(logits)  # (..., m)
@@ -331,10 +334,10 @@ def _terms(u: Array, order: int) -> list[Array]:
 
 
 def _ray_bound(u: Array, degree: int) -> Array:
-    """Bound C_r R^r/r! · sup s on the Taylor remainder of degree r = ``degree``."""
+    """Bound on the Taylor remainder of degree ``degree``: that of the derivative."""
     top = u.max(axis=-1)  # (...)
+    most, quotient = _RAY_CONSTANTS[degree - 1]
     with np.errstate(over="ignore"):
         spread = (top - u.min(axis=-1)) ** degree
-        largest = np.minimum(1.0, np.exp(top) / u.shape[-1])
-        constant = _RAY_CONSTANTS[degree - 1] / factorial(degree)
-        return np.asarray(constant * spread * largest)
+        largest = np.minimum(most, quotient * (np.exp(top) / u.shape[-1]))
+        return np.asarray(spread / factorial(degree) * largest)

@@ -158,6 +158,24 @@ def test_explorer_stores_what_changes_and_is_deterministic():
     assert stored["stops"] == [["0.1", "0.3", "0.4"], ["a", "b"]]
 
 
+def test_caption_that_changes_is_stored_for_each_frame():
+    def told(height):
+        return bars(height, caption=f"At {height} & more.")
+
+    explorer = explore(told, height=[0.1, 0.3])
+    assert data(explorer)["captions"] == ["At 0.1 & more.", "At 0.3 & more."]
+    html = explorer._repr_html_()
+    assert '<figcaption aria-live="polite">At 0.1 &amp; more.</figcaption>' in html
+    same = explore(lambda height: bars(height, caption="Same."), height=[0.1, 0.3])
+    assert "captions" not in data(same)
+    assert "<figcaption>Same.</figcaption>" in same._repr_html_()
+
+
+def test_letter_with_a_digit_is_labeled_as_it_is_printed():
+    explorer = explore(lambda τ0: bars(τ0), τ0=[0.1, 0.3])
+    assert re.findall("<label.*?>(.*?)<", explorer._repr_html_()) == ["τ₀"]
+
+
 def test_explorer_values_are_those_matplotlib_draws():
     """Every value of a frame stands in that frame's own SVG, under its name."""
     explorer = explore(bars, height=[0.1, 0.3, 0.4])

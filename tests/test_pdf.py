@@ -297,7 +297,7 @@ def test_readers_find_each_solution_at_the_end_and_the_way_there(reader):
 
 def test_readers_see_states_of_an_explorer(reader):
     text = " ".join(sheet.extract_text() for sheet in reader[1].pages)
-    states = re.findall(r"width = (\d+), temperature = ([\d.]+)", text)
+    states = re.findall(r"width = (\d+), \S+ = ([\d.]+)\.\s+Degree", text)
     assert len(set(states)) == 3 and len({n for n, _ in states}) > 1
     assert "Drawn for" not in text
 
@@ -309,13 +309,15 @@ def test_readers_see_states_of_an_explorer(reader):
         ([{"a": 3, "b": "x"}, {"b": "y", "a": 1}], ["a = 3, b = x", "a = 1, b = y"]),
     ],
 )
+@pytest.mark.parametrize("own", [False, True])
 def test_states_of_an_explorer_are_those_that_make_the_point(
-    browser, tmp_path, paper, shown
+    browser, tmp_path, paper, shown, own
 ):
     def draw(a, b):
         circle = f'<circle id="c" r="{a}"/><use href="#c"/><text>{b}</text>'
         svg = f'<svg xmlns="http://www.w3.org/2000/svg">{circle}</svg>'
-        return BookFigure(svg, "A circle whose radius is told by a slider below it.")
+        alt = "A circle whose radius is told by a slider below it."
+        return BookFigure(svg, alt, f"Radius {a}." if own else "Circles.")
 
     made = explore(draw, a=[0, 1, 2, 3], b=["x", "y"], paper=paper)
     (tmp_path / "explorer.mjs").write_text(
@@ -330,7 +332,10 @@ def test_states_of_an_explorer_are_those_that_make_the_point(
         asked = {"body": "", "edition": "reader", "answers": pdf.ANSWERS}
         assert tab.evaluate(pdf.SCRIPT, asked) == []
         states = tab.locator(".paper-state")
-        assert states.locator("p").all_inner_texts() == shown
+        said = [f"{text}. Radius {text[4]}." for text in shown] if own else shown
+        assert states.locator("p").all_inner_texts() == said
+        common = tab.locator("figcaption").all_inner_texts()
+        assert common == ([] if own else ["Circles."])
         radii = [e.get_attribute("r") for e in states.locator("circle").all()]
         assert radii == [text[4] for text in shown]
         names = tab.evaluate(

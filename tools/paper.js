@@ -38,17 +38,21 @@ async ({ body, edition, answers }) => {
     const inputs = [...figure.querySelectorAll('input[type="range"]')];
     const script = figure.querySelector('script[type="application/json"]');
     const grid = element("div", { className: "paper-states" });
-    states(inputs, JSON.parse(script.textContent).paper).forEach((state, k) => {
+    const { paper, captions } = JSON.parse(script.textContent);
+    const caption = figure.querySelector("figcaption");
+    states(inputs, paper).forEach((state, k) => {
       inputs.forEach((input, i) => {
         input.value = state[i];
         input.dispatchEvent(new Event("input", { bubbles: true }));
       });
-      const said = element("p", {}, figure.dataset.shown);
+      // A caption of its own belongs to its drawing; one for all stands below them.
+      const own = captions ? `. ${caption.textContent}` : "";
+      const said = element("p", {}, `${figure.dataset.shown}${own}`);
       const drawing = figure.firstElementChild.querySelector("svg");
       grid.append(element("div", { className: "paper-state" }, copied(drawing, `-${number}-${k}`), said));
     });
-    const caption = figure.querySelector("figcaption");
-    if (caption && grid.children.length % 2) grid.append(caption);
+    if (captions) caption.remove();
+    else if (caption && grid.children.length % 2) grid.append(caption);
     figure.firstElementChild.replaceWith(grid);
   });
 

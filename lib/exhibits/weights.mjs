@@ -2,7 +2,7 @@
 // The kernel `expand` computes both; the radio buttons of the query become pictures.
 import { Refused, short } from "./exhibit.mjs";
 
-const DOWN = 0.25; // of the axis lies below 0
+const DOWN = 0.375; // of the axis lies below 0, as in .exhibit-bar of book.css
 
 const made = (tag, classes, parent, text = "") => {
   const element = document.createElement(tag);
@@ -18,6 +18,7 @@ const percent = (weight) => {
   return `${sign}${size.toFixed(size > 0 && size < 9.95 ? 1 : 0)} %`;
 };
 const points = (weight) => percent(weight).replace(/%$/, "percentage points");
+const within = (weight) => `by ${points(weight).replace(/^</, "less than ")}`;
 
 export default ({ stage, state, values, call }) => {
   const m = state.names.length;
@@ -58,7 +59,7 @@ export default ({ stage, state, values, call }) => {
     draw() {
       const top = state.tops.find((each) => Math.max(...exact) <= each) ?? 1;
       const high = (y) => (100 * (Math.min(1, Math.max(-DOWN, y / top)) + DOWN)) / (1 + DOWN);
-      scale.textContent = `scale 0–${percent(top)}`;
+      scale.textContent = `scale ${percent(-DOWN * top).replace(/ %$/, "")} to ${percent(top)}`;
       columns.forEach(({ label, bar, line, said, name }, i) => {
         bar.style.bottom = `${high(0)}%`;
         bar.style.height = `${high(exact[i]) - high(0)}%`;
@@ -80,7 +81,7 @@ export default ({ stage, state, values, call }) => {
       const negative = least < -5e-4 ? ` The polynomial even gives a weight of ${percent(least)}.` : "";
       return (
         `Query ${state.names[values.query]}, τ₀ = ${short(values.temperature)}: most weight, ${percent(exact[most])}, on ${state.names[most]}.` +
-        ` Order ${values.order} is off by up to ${points(Math.max(...gaps))} (proved bound: ${bound > 1 ? "above 100" : points(bound)}).${negative}`
+        ` Order ${values.order} is off ${within(Math.max(...gaps))} at most (proved bound: ${bound > 1 ? "above 100" : points(bound)}).${negative}`
       );
     },
   };

@@ -46,7 +46,7 @@ def weights(
 
     Under each picture stands its exact weight, a bar, and the Taylor polynomial of the
     weights in the scores, a line. The reader moves the temperature, chooses the order,
-    and clicks another query. It computes by :func:`lib.attention.softmax` and
+    and taps or clicks another query. It computes by :func:`lib.attention.softmax` and
     :func:`lib.attention.softmax_expansion`.
 
     Parameters
@@ -136,10 +136,10 @@ def draw_weights(
     with style():
         fig = Figure(figsize=(4.2, 2.4))
         ax = fig.subplots()
-        ax.set(xlim=(-0.6, len(names) - 0.4), ylim=(-0.55 * top, 1.05 * top))
+        ax.set(xlim=(-0.6, len(names) - 0.4), ylim=(-0.72 * top, 1.05 * top))
         ax.bar(at, exact, width=0.62, color=COLORS[0])
         ax.hlines(
-            np.clip(polynomial, -0.2 * top, 1.05 * top), at - 0.42, at + 0.42,
+            np.clip(polynomial, -0.375 * top, 1.05 * top), at - 0.42, at + 0.42,
             color=COLORS[1], linewidth=2,
         )  # fmt: skip
         ax.tick_params(labelsize=11)
@@ -162,6 +162,6 @@ def draw_weights(
 def _place(ax: Axes, picture: str, at: int, top: float) -> None:
     """A picture below its bar."""
     ax.imshow(
-        pixels(picture), extent=(at - 0.46, at + 0.46, -0.55 * top, -0.22 * top),
+        pixels(picture), extent=(at - 0.46, at + 0.46, -0.72 * top, -0.39 * top),
         interpolation="none", aspect="auto",
     )  # fmt: skip

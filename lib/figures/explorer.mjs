@@ -3,7 +3,7 @@
 // computed by the book's Python; nothing is computed here.
 
 const mount = (figure) => {
-  const { slots, frames, alt, stops } = JSON.parse(
+  const { slots, frames, alt, captions, stops } = JSON.parse(
     figure.querySelector('script[type="application/json"]').textContent,
   );
   const drawing = figure.firstElementChild;
@@ -14,6 +14,7 @@ const mount = (figure) => {
   );
 
   const labels = [...figure.querySelectorAll("label")];
+  const caption = figure.querySelector("figcaption");
 
   const show = () => {
     // Frames are in the order of a product: the last argument moves fastest.
@@ -32,6 +33,7 @@ const mount = (figure) => {
       .join(", ");
     if (slots.length === 0) drawing.innerHTML = frames[index][0];
     drawing.firstElementChild.setAttribute("aria-label", alt[index]);
+    if (captions) caption.textContent = captions[index] ?? "";
     slots.forEach(([, name], i) => {
       const value = frames[index][i];
       if (name === "#text") elements[i].firstChild.data = value;

@@ -15,7 +15,7 @@ from lib.figures import widgets
 from lib.figures.book_figure import BookFigure
 from lib.figures.markup import below, data_script, digest, image, picture
 from lib.figures.moving import Moving
-from lib.figures.stops import between, checked_stops, labels, numeric, place
+from lib.figures.stops import between, checked_stops, labels, numeric, place, spelled
 from lib.figures.svg import merge, own_ids
 
 #: Largest static form of one explorer, in bytes, before compression.
@@ -259,6 +259,9 @@ def _static_form(explorer: Explorer) -> str:
         "alt": [frame.alt for frame in frames],
         "stops": [*shown.values()],
     }
+    captions = [frame.caption for frame in frames]
+    if len({*captions}) > 1:
+        data["captions"] = captions
     if explorer.paper:
         data["paper"] = explorer.paper
     sliders = "".join(
@@ -269,7 +272,8 @@ def _static_form(explorer: Explorer) -> str:
         f'<figure class="book-figure book-explorer">'
         f"{picture(own_ids(first, key), explorer.opening.alt)}"
         f'<div class="explorer-controls" hidden="hidden">{sliders}</div>'
-        f"{data_script(data)}{below(explorer.opening.caption)}</figure>"
+        f"{data_script(data)}{below(explorer.opening.caption, 'captions' in data)}"
+        "</figure>"
     )
 
 
@@ -279,7 +283,7 @@ def _owned(value: str, key: str) -> str:
 
 
 def _slider(key: str, name: str, shown: list[str], at: int) -> str:
-    label, first = escape(name.replace("_", " ")), escape(shown[at])
+    label, first = escape(spelled(name)), escape(shown[at])
     return (
         f'<label for="{key}">{label}</label>'
         f'<input type="range" id="{key}" min="0" max="{len(shown) - 1}" step="1"'

@@ -33,9 +33,12 @@ def picture(svg: str, alt: str) -> str:
     )
 
 
-def below(caption: str | None) -> str:
-    """The caption, or nothing."""
-    return f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+def below(caption: str | None, changes: bool = False) -> str:
+    """The caption, or nothing; a caption that changes is read aloud when it does."""
+    live = ' aria-live="polite"' if changes else ""
+    if not caption and not changes:
+        return ""
+    return f"<figcaption{live}>{escape(caption or '')}</figcaption>"
 
 
 def data_script(data: Any) -> str:

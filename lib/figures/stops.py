@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,6 +12,7 @@ import numpy as np
 
 # JavaScript has no larger integers without gaps.
 _LARGEST_INTEGER = 2**53
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def checked_stops(name: str, given: Sequence[Any], continuous: bool) -> tuple[Any, ...]:
@@ -42,6 +44,14 @@ def labels(stops: tuple[Any, ...]) -> list[str]:
         if len(set(shown)) == len(shown):
             return shown
     return [repr(x) for x in stops]  # a text that reads like a number
+
+
+def spelled(name: str) -> str:
+    """Write the name of an argument for readers: ``log2 n``, and τ₀ for τ0."""
+    letter = re.fullmatch(r"([^\W\d_])(\d+)", name)
+    if letter:
+        return letter[1] + letter[2].translate(_LOWERED)
+    return name.replace("_", " ")
 
 
 def place(point: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lib.figures.stops import labels, logarithmic, numeric, positions, whole
+from lib.figures.stops import labels, logarithmic, numeric, positions, spelled, whole
 
 
 def live_form(
@@ -53,7 +53,7 @@ def control(name: str, stops: tuple[Any, ...], continuous: bool, start: int = 0)
     """
     import ipywidgets
 
-    label = name.replace("_", " ")
+    label = spelled(name)
     common = {"description": label, "tooltip": label, "value": stops[start]}
     if not (continuous and numeric(stops)):
         options = list(zip(labels(stops), stops, strict=True))

@@ -163,8 +163,9 @@ def share_of_the_bound(u, counts, k):
     m = sum(counts)
     S = sum(c * mp.exp(x) for c, x in zip(counts, u, strict=True))
     top = max(u) - sum(c * x for c, x in zip(counts, u, strict=True)) / m
+    C = [mp.mpf(1) / 4, 1 / (6 * mp.sqrt(3)), mp.mpf(1) / 8, mp.mpf(1) / 6][k]
     bound = (max(u) - min(u)) ** (k + 1) / factorial(k + 1)
-    bound *= min(1, mp.exp(top) / m)
+    bound *= min(C, mp.exp(top) / m)
     rests = [
         abs(mp.exp(x) / S - sum(along_the_ray(u, i, k, counts)))
         for i, x in enumerate(u)
@@ -174,8 +175,8 @@ def share_of_the_bound(u, counts, k):
 
 @formula(
     "thm-remainder",
-    r"""\frac{C_{k+1} R^{k+1}}{(k+1)!}
-\min \Big( 1, \frac1m e^{\max_j \hat u_j} \Big),""",
+    r"""\frac{R^{k+1}}{(k+1)!}
+\min \Big( C_{k+1}, \frac1m e^{\max_j \hat u_j} \Big),""",
 )
 @pytest.mark.parametrize("k", range(4))
 def test_the_bound_on_the_remainder(rng, k):
@@ -187,7 +188,14 @@ def test_the_bound_on_the_remainder(rng, k):
         for rare in ([1, 10], [10, 1], [1, 1], [1, 10**4], [10**4, 1]):
             u = [mp.mpf(0), mp.mpf(scale * rng.uniform(0.5, 1))]
             assert share_of_the_bound(u, rare, k) <= 1
-    # The bound is attained as m → ∞ and R → 0, so no constant is less than 1.
+    # Two tokens attain C₁ and C₃ as R → 0, and five nearly attain C₂.
+    with mp.workdps(180):
+        R = mp.mpf(10) ** -28
+        least = [1 - R, mp.mpf("0.995"), 1 - R, 0][k]
+        others = 4 if k == 1 else 1
+        used = share_of_the_bound([R, mp.mpf(0)], [1, others], k)
+    assert least <= used <= 1
+    # The other branch is attained as m → ∞ and R → 0: no factor below 1 serves.
     with mp.workdps(180):
         R, m = mp.mpf(rng.uniform(1, 2)) * mp.mpf(10) ** -28, 10**28
         used = share_of_the_bound([-R, mp.mpf(0)], [1, m - 1], k)

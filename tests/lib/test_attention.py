@@ -170,6 +170,33 @@ def test_last_constant_of_the_bound_is_made_of_bounds_on_cumulants():
     assert 6.755 < constant < 6.756
 
 
+def test_derivatives_along_a_ray_are_at_most_those_constants():
+    """Entry 0 of weight p beside others at distances y: laws on unit intervals."""
+    rng = np.random.default_rng(9)
+    y = rng.uniform(size=(200_000, 3))
+    y[:, :2] = 0, 1
+    y -= rng.uniform(size=(len(y), 1)) * rng.integers(2, size=(len(y), 1))
+    law = rng.dirichlet(np.full(3, 0.3), size=len(y))
+    p = rng.uniform(size=len(y))
+    d = np.sum(law * y, axis=1)
+    v, c3, c4 = (np.sum(law * (y - d[:, None]) ** r, axis=1) for r in (2, 3, 4))
+    x, odd = p * (1 - p), 1 - 2 * p
+    found = [
+        x * d,
+        x * (odd * d**2 - v),
+        x * ((1 - 6 * x) * d**3 - 3 * odd * d * v + c3),
+        x * odd * ((1 - 12 * x) * d**4 + 3 * v**2 + 4 * d * c3)
+        - x * (6 * (1 - 6 * x) * d**2 * v + c4 - 3 * v**2),
+    ]
+    largest = [np.abs(each).max() for each in found]
+    # Two keys have the largest derivatives that were found.
+    s = np.linspace(0, 1, 10_001)  # |1 − 2p|
+    fourth = (s * (1 - s**2) * np.abs(2 - 3 * s**2) / 4).max()
+    best = [1 / 4, 1 / (6 * np.sqrt(3)), 1 / 8, fourth]
+    np.testing.assert_allclose(largest, best, rtol=2e-3)
+    assert (np.less_equal(largest, [*best[:3], 1 / 6])).all()
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("m", [2, 3, 5])
 @pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
