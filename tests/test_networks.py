@@ -113,7 +113,7 @@ def numbers(said):
 @pytest.mark.parametrize(
     ("label", "place", "layers"),
     [("width n", 0, 4), ("width n", 1, 256), ("depth T", 0, 2), ("depth T", 1, 64),
-     ("τ₀", 0, 32), ("τ₀", 1, 32)],
+     ("temperature τ₀", 0, 32), ("temperature τ₀", 1, 32)],
 )  # fmt: skip
 def test_pile_is_that_of_lib_at_the_ends_of_each_slider(visit, label, place, layers):
     _, figure = visit(NETWORKS, reduced_motion="reduce")
@@ -215,7 +215,7 @@ def test_networks_answer_the_keyboard(visit):
     says(figure, "width 4,")
     width.press("ArrowRight")
     says(figure, "width 5,")
-    figure.get_by_label("τ₀", exact=True).press("End")
+    figure.get_by_label("temperature τ₀", exact=True).press("End")
     says(figure, "width 5, τ₀ = 4:")
 
 
@@ -230,13 +230,13 @@ def test_where_the_kernel_of_a_layer_says_no_the_pictures_stand(visit):
     _, figure = visit(NETWORKS, routes=routes, reduced_motion="reduce")
     begun(figure)
     says(figure, "cosine 0.00 in this network. Mean 0.00 and standard deviation 0.00")
-    slide(figure, "τ₀", 1)
+    slide(figure, "temperature τ₀", 1)
     said = figure.locator(NOTE, has_text="stored ones")
     said.wait_for()
     assert "At width 32 and τ₀ = 4 these networks" in said.inner_text()
     assert not figure.locator(STAGE).is_visible()
     for picture in figure.locator(".exhibit-frame svg").all():
         assert picture.is_visible()
-    slide(figure, "τ₀", 0.5)
+    slide(figure, "temperature τ₀", 0.5)
     says(figure, DONE.format(32))
     assert figure.locator(PILE).is_visible()

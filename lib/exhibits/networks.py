@@ -106,7 +106,9 @@ def networks(
         controls={
             "width": Slider("width n", *WIDTHS, float(width), log=True, whole=True),
             "depth": Slider("depth T", *DEPTHS, depth),
-            "temperature": Slider("τ₀", *TEMPERATURES, temperature, log=True),
+            "temperature": Slider(
+                "temperature τ₀", *TEMPERATURES, temperature, log=True
+            ),
         },
         kernels={
             "layer": "chain-step", "length": "covariance-length",

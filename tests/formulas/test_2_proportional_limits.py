@@ -480,9 +480,9 @@ def relu_moment(angle, slopes, a, b):
 @formula(
     "prop-relu",
     r"""\begin{aligned}
-\mathbb E\, V'_{ij} - V_{ij} &= \frac{(s_+ - s_-)^2}{\pi (s_+^2 + s_-^2)} \\
-&\cdot \Big( \sqrt{1 - \rho_{ij}^2} - \rho_{ij} \arccos \rho_{ij} \Big)
-\sqrt{V_{ii} V_{jj}} .
+\mathbb E\, V'_{ij} - V_{ij} &= \frac{(s_+ - s_-)^2}{\pi (s_+^2 + s_-^2)}\,
+\sqrt{V_{ii} V_{jj}} \\
+&\cdot \Big( \sqrt{1 - \rho_{ij}^2} - \rho_{ij} \arccos \rho_{ij} \Big) .
 \end{aligned}""",
 )
 @pytest.mark.parametrize("angle", [0, "drawn", "drawn", mp.pi])
@@ -609,7 +609,7 @@ def shares_of_the_bounds(X, G, WV, WQ, WK, gamma, tau, identity):
     "prop-gradients",
     r"""\begin{aligned}
 \lVert \partial W^Q \rVert_F &\le \frac{\gamma}{2 n^{3/2} \tau}\,
-\lVert X \rVert\, \lVert G \rVert_F \\
+\lVert X \rVert\, \lVert \partial X' \rVert_F \\
 &\quad \cdot \lVert JX\, W^V \rVert\, \lVert JX\, W^K \rVert ,
 \end{aligned}""",
 )
