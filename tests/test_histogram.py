@@ -195,7 +195,8 @@ def test_one_network_shows_a_bell_and_another_one_another(visit):
     last = said.split(" Before: ")[1]
     assert [float(each) for each in last.rstrip(".").split(", ")][:3] == seen[:3]
     slide(figure, "heads H", 0.5)
-    assert "Before" not in says(figure, "^1,024 coordinates of one network, width 1024")
+    other = "^1,024 coordinates of one network, width 1024, H = 8, σ = 2: excess"
+    assert "Before" not in says(figure, other)
     button(figure, "Reset").click()
     assert says(figure, OPENING) == first
 
