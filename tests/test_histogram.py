@@ -129,10 +129,14 @@ def test_constants_of_the_page_are_near_enough_for_lines_between_them():
 
 def numbers(said):
     """Excess kurtosis, that of the limit, and the share of the variance."""
-    found = re.search(
-        r"kurtosis ([\u2212\d.]+), in the limit ([\d.]+); variance ([\d.]+) times", said
-    )
-    return [float(each.replace("\u2212", "-")) for each in found.groups()]
+    share = r"variance ([\d.]+) times"
+    if "one network" in said:
+        wide = "its mean over wide networks; over these the excess kurtosis is"
+        form = rf"kurtosis ([\u2212\d.]+), {share} {wide} ([\d]+\.[\d]+)\."
+    else:
+        form = rf"kurtosis ([\u2212\d.]+), in the limit ([\d.]+); {share} the limit's"
+    found = [float(x.replace("\u2212", "-")) for x in re.search(form, said).groups()]
+    return found if "in the limit" in said else [found[0], found[2], found[1]]
 
 
 @pytest.mark.parametrize(
@@ -170,12 +174,13 @@ def test_one_network_shows_a_bell_and_another_one_another(visit):
     first = says(figure, OPENING)
     assert numbers(first)[0] > 0.6
     figure.get_by_label("one network", exact=True).check()
-    shares = set()
+    shares, seen = set(), []
     said = says(figure, "^1,024 coordinates of one network, width 1024, H = 1, σ = 2:")
     for _ in range(4):
         kurtosis, limit, share = numbers(said)
         assert abs(kurtosis) < 0.6 and limit == 0.88
         shares.add(share)
+        seen.append(share)
         before = figure.locator(NOTE).inner_text()
         button(figure, "Draw again").click()
         figure.page.wait_for_function(
@@ -186,6 +191,12 @@ def test_one_network_shows_a_bell_and_another_one_another(visit):
         )
         said = figure.locator(NOTE).inner_text()
     assert len(shares) == 4 and max(shares) > 1.3 * min(shares)
+    # What the networks before had is still said, and forgotten with the switch.
+    last = said.split(" Before: ")[1]
+    assert [float(each) for each in last.rstrip(".").split(", ")][:3] == seen[:3]
+    slide(figure, "heads H", 0.5)
+    other = "^1,024 coordinates of one network, width 1024, H = 8, σ = 2: excess"
+    assert "Before" not in says(figure, other)
     button(figure, "Reset").click()
     assert says(figure, OPENING) == first
 
@@ -292,7 +303,8 @@ def test_bars_of_few_outputs_are_hollow(visit):
         unit = math.sqrt(AttentionLimit(TOKENS, 1, 2.0, nodes=2**14).variance())
         counts = np.histogram(y / unit, np.linspace(-5, 5, 41))[0]
         picture = draw_histogram(state, width=width, **values)
-        bars = re.findall('style="fill: (none|#0072b2); stroke: #0072b2', picture.svg)
+        form = 'style="fill: (none|#0072b2; fill-opacity: 0.35); stroke: #0072b2'
+        bars = re.findall(form, picture.svg)
         assert len(bars) == 40
         assert bars.count("none") == (counts < 5).sum()
 

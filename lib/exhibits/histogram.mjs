@@ -8,6 +8,8 @@ const SECONDS = 4; // until all is drawn
 const AGAIN = 1; // the same where other weights are drawn: how it grows has been seen
 const FRAME = 9; // milliseconds of computing in a frame, about
 const BATCH = 2000; // heads drawn at a time
+const PALE = 0.35; // of the bars, so that the bell on them is seen
+const KEPT = 12; // networks whose bells stay
 
 const filled = (count, make) => {
   const made = new Float64Array(count);
@@ -70,6 +72,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
 
   const seeds = { networks: random.bits(), limit: random.bits() };
   const points = Float64Array.from({ length: 121 }, (_, k) => -reach + (k * reach) / 60);
+  let past = []; // variances of the networks before, in units of the limit's
   let seed, from, law, counts, count, squares, fourths, wanted, late = false, colors, span = SECONDS;
 
   const begin = () => {
@@ -102,7 +105,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     const [pen, w, height] = fitted(canvas);
     const [left, right, head, foot] = [42, w - 10, 10, height - 36];
     const across = (x) => left + ((right - left) * (x + reach)) / (2 * reach);
-    const top = height < 220 ? 8 : 2; // on a phone the names stand above the bell
+    const top = right - left < 330 ? 4 : 2; // on a phone the names stand above the bell
     const high = (f) => foot - ((foot - head) * Math.log(Math.max(f, least) / least)) / Math.log(top / least);
     const stroke = (color, thick, line, dashes = []) => {
       pen.strokeStyle = color;
@@ -115,16 +118,23 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     };
     pen.font = colors.font;
     const wide = (2 * reach) / bins;
+    const variance = squares / Math.max(count, 1);
+    const bell = (x, of) => Math.exp((-x * x) / (2 * of)) / Math.sqrt(2 * Math.PI * of);
     pen.fillStyle = pen.strokeStyle = colors.accent;
     counts.forEach((each, k) => {
       const [x, y, thick] = [across(-reach + k * wide) + 1, high(each / (Math.max(count, 1) * wide)), across(wide) - across(0) - 2];
-      if (each >= few) pen.fillRect(x, y, thick, foot - y);
-      else if (each) pen.strokeRect(x + 0.5, y + 0.5, thick - 1, foot - y);
+      if (each >= few) {
+        pen.globalAlpha = PALE;
+        pen.fillRect(x, y, thick, foot - y);
+        pen.globalAlpha = 1;
+        const rest = high(bell(-reach + (k + 0.5) * wide, variance));
+        if (!values.one && rest > y) pen.fillRect(x, y, thick, rest - y);
+      } else if (each) pen.strokeRect(x + 0.5, y + 0.5, thick - 1, foot - y);
     });
     const curve = (f) => [...points].map((x, k) => [across(x), f(x, k)]).filter(([, f]) => f >= least).map(([x, f]) => [x, high(f)]);
     stroke(colors.ink, 1.8, curve((x, k) => law.density[k]));
-    const variance = squares / Math.max(count, 1);
-    if (variance > 0) stroke(colors.mark, 2, curve((x) => Math.exp((-x * x) / (2 * variance)) / Math.sqrt(2 * Math.PI * variance)), [6, 4]);
+    for (const each of past) stroke(colors.mark, 1, curve((x) => bell(x, each)));
+    if (variance > 0) stroke(colors.mark, 2, curve((x) => bell(x, variance)), [6, 4]);
     stroke(colors.quiet, 1, [[left, head], [left, foot], [right, foot]]);
     pen.fillStyle = colors.quiet;
     pen.textBaseline = "middle";
@@ -140,7 +150,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     // What the lines are.
     pen.textBaseline = "middle";
     pen.textAlign = "left";
-    for (const [k, name, color, dashes] of [[0, "limit", colors.ink, []], [1, "bell", colors.mark, [6, 4]]]) {
+    for (const [k, name, color, dashes] of [[0, values.one ? "over networks" : "limit", colors.ink, []], [1, "bell", colors.mark, [6, 4]]]) {
       const y = head + 8 + 16 * k;
       stroke(color, 2, [[left + 8, y], [left + 30, y]], dashes);
       pen.fillStyle = color;
@@ -183,11 +193,13 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     },
     changed(name) {
       if (name === "scale" || name === "heads") beginLimit();
+      past = [];
       begin();
       rest();
     },
     reset() {
       span = SECONDS;
+      past = [];
       seed = seeds.networks;
       beginLimit();
       begin();
@@ -195,6 +207,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     },
     again() {
       span = AGAIN;
+      if (values.one && ready()) past = [...past, squares / count].slice(-KEPT);
       seed = random.bits();
       begin();
       rest();
@@ -205,10 +218,12 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       const whose = one ? "coordinates of one network" : "networks";
       // Numbers that grow stand in the picture: here they would lag behind.
       if (count < (playing() ? from.total : wanted)) return `${from.total.toLocaleString("en")} ${whose} of ${place} are being drawn.`;
-      return (
-        `${count.toLocaleString("en")} ${whose}, ${place}: excess kurtosis ${two(kurtosis())},` +
-        ` in the limit ${two(law.kurtosis)}; variance ${two(squares / count)} times the limit's.`
-      );
+      const found = `${count.toLocaleString("en")} ${whose}, ${place}: excess kurtosis ${two(kurtosis())}`;
+      const share = `variance ${two(squares / count)} times`;
+      // One network has a bell, whatever its width: the limit is a law over networks.
+      if (!one) return `${found}, in the limit ${two(law.kurtosis)}; ${share} the limit's.`;
+      const before = past.length ? ` Before: ${past.map(two).join(", ")}.` : "";
+      return `${found}, ${share} its mean over wide networks; over these the excess kurtosis is ${two(law.kurtosis)}.${before}`;
     },
   };
 };

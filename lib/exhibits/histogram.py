@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from lib.core.checks import Array, require_count, require_flag, require_within
@@ -24,6 +25,7 @@ CHOICES = {"many networks": 0.0, "one network": 1.0}
 NETWORKS = 60_000  # and heads in all: with many heads there are fewer networks
 HEADS_IN_ALL = 400_000
 BINS, REACH, LEAST = 40, 5.0, 3e-5  # of the axes; in standard deviations
+PALE = 0.35  # of the bars, so that the bell on them is seen
 FEW = 5  # bars of fewer draws are hollow: beside empty ones they look like heavy tails
 # Draws of the limit on the page, and the scales at which c is known there.
 LIMIT_HEADS, LIMIT_NETWORKS = 16_000, 4000
@@ -43,13 +45,14 @@ def histogram(
     r"""Live exhibit of the law of an output coordinate of one attention layer.
 
     A histogram grows, on a logarithmic axis: of one coordinate in more and more
-    networks, or of the coordinates of one. Bars of fewer than five draws are hollow.
-    Beside it stand the density of the limit and
-    the normal density with the variance of what has been drawn. The reader switches
-    between many networks and one, and moves the score scale, heads and width. The 16
-    tokens are orthogonal and of unit size. It draws from the law of
-    :class:`lib.hierarchical.FiniteAttention`, exact at every width, and its limit is
-    :class:`lib.hierarchical.AttentionLimit`.
+    networks, or of the coordinates of one. Bars of fewer than five draws are hollow;
+    what the others have above the bell is dense. Beside them stand the density of the
+    limit, which is a law over networks, and the bell, the normal density with the
+    variance of what has been drawn. In a browser the bells of the networks drawn before
+    stay as thin lines. The reader switches between many networks and one, and moves the
+    score scale, heads and width. The 16 tokens are orthogonal, of unit size. It draws
+    from the law of :class:`lib.hierarchical.FiniteAttention`, exact at every width, and
+    its limit is :class:`lib.hierarchical.AttentionLimit`.
 
     Parameters
     ----------
@@ -154,19 +157,23 @@ def draw_histogram(
     squares = (y**2).mean()
     with style():
         fig = Figure(figsize=(3.8, 3.0))
-        _draw(fig.subplots(), state, y / unit, limit, unit)
+        _draw(fig.subplots(), state, y / unit, limit, unit, bool(one))
     kurtosis = (y**4).mean() / squares**2 - 3
     wanted = orthonormal_constant(state["tokens"], scale) / H
     whose = f"{len(y):,} " + ("coordinates of one network" if one else "networks")
     place = f"width {n}, H = {H}, σ = {scale:.3g}"
+    share, found = _two(squares / unit**2), f"excess kurtosis {_two(kurtosis)}"
+    # One network has a bell, whatever its width: the limit is a law over networks.
     numbers = (
-        f"excess kurtosis {_two(kurtosis)}, in the limit {_two(wanted)}; variance"
-        f" {_two(squares / unit**2)} times the limit's"
+        f"{found}, variance {share} times its mean over wide networks; over these the"
+        f" excess kurtosis is {_two(wanted)}"
+        if one
+        else f"{found}, in the limit {_two(wanted)}; variance {share} times the limit's"
     )
     return figure(
         fig,
         alt=f"Histogram of {whose} of {place} on a logarithmic axis, {numbers}. A line"
-        " for the density of the limit, and a dashed parabola for the normal law.",
+        " for the limit over networks, and a dashed parabola for the normal law.",
         caption=f"{whose[0].upper()}{whose[1:]}, {place}: {numbers}.",
     )
 
@@ -176,16 +183,24 @@ def _two(number: float) -> str:
     return f"{round(number, 2) + 0.0:.2f}".replace("-", "−")
 
 
-def _draw(ax: Axes, state: State, x: Array, limit: AttentionLimit, unit: float) -> None:
+def _draw(
+    ax: Axes, state: State, x: Array, limit: AttentionLimit, unit: float, one: bool
+) -> None:
     """Bars, the limit and the bell, over numbers in units of the limit's deviation."""
     reach, least = state["reach"], state["least"]
     edges = np.linspace(-reach, reach, state["bins"] + 1)
     counts = np.histogram(x, edges)[0]
     heights = counts / (len(x) * np.diff(edges))
-    fills = [COLORS[0] if count >= state["few"] else "none" for count in counts]
+    pale = to_rgba(COLORS[0], PALE)
+    fills = [pale if count >= state["few"] else "none" for count in counts]
     fine = np.linspace(-reach, reach, 161)
     square = (x**2).mean()
-    bell = np.exp(-(fine**2) / (2 * square)) / np.sqrt(2 * np.pi * square)
+
+    def normal(at: Array) -> Array:
+        return np.asarray(np.exp(-(at**2) / (2 * square)) / np.sqrt(2 * np.pi * square))
+
+    middles = (edges[1:] + edges[:-1]) / 2
+    above = np.maximum(heights - normal(middles), 0) * (counts >= state["few"])
     ax.set(
         xlim=(-reach, reach), ylim=(least, 2), yscale="log",
         xlabel="output / standard deviation", ylabel="density",
@@ -195,5 +210,10 @@ def _draw(ax: Axes, state: State, x: Array, limit: AttentionLimit, unit: float) 
         edges[:-1], heights, np.diff(edges) * 0.9, align="edge",
         color=fills, edgecolor=COLORS[0],
     )  # fmt: skip
+    if not one:
+        ax.bar(
+            edges[:-1], above, np.diff(edges) * 0.9, align="edge",
+            bottom=np.maximum(normal(middles), least), color=COLORS[0],
+        )  # fmt: skip
     ax.plot(fine, unit * limit.density(unit * fine), color=INK, linewidth=1.5)
-    ax.plot(fine, bell, "--", color=COLORS[1], linewidth=1.5)
+    ax.plot(fine, normal(fine), "--", color=COLORS[1], linewidth=1.5)
