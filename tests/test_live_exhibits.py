@@ -614,7 +614,7 @@ def test_training_is_drawn_between_what_was_saved(visit, step, layer):
     mark = ", interpolated" if moving else ""
     text = says(figure, rf"^Training step {round(at)}, layer {4 * layer:.2g}{mark}:")
     shape = (len(state["names"]), len(steps), layers)
-    saved = np.reshape(state["cosines"], shape)[8]
+    saved = np.reshape(state["cosines"], shape)[9]
     told = [float(x.replace("−", "-")) for x in re.findall(r"[−\d]+\.\d\d\b", text)]
     expected = [between(saved, steps, x, 4 * layer) for x in (at, 0.0)]
     assert np.allclose(told[-2:], expected, rtol=0, atol=0.0051)

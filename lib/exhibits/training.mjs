@@ -85,20 +85,46 @@ export default ({ stage, state, values, redraw, act, put }) => {
     return made;
   };
 
+  // Corners of the tiles in a plane of some size, and the side of a tile.
+  const tiles = (size) => {
+    const places = saved("places", 2 * m, values.step, values.layer);
+    const unit = size / 2 / (1 + side);
+    const box = 2 * side * unit;
+    const corner = (_, k) => [
+      size / 2 + (unit * places[2 * k]) / scale - box / 2,
+      size / 2 - (unit * places[2 * k + 1]) / scale - box / 2,
+    ];
+    return [Array.from({ length: m }, corner), box];
+  };
+  const sized = (width, height) => Math.min(height, 0.52 * width);
+
+  let under = -1; // the tile that is pointed at
+  const point = (event) => {
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    const size = sized(width, height);
+    const [x, y] = [event.clientX - left, event.clientY - top - (height - size) / 2];
+    const [corners, box] = tiles(size);
+    const on = ([a, b]) => x >= a && x <= a + box && y >= b && y <= b + box;
+    const found = event.type === "pointerleave" ? -1 : corners.findLastIndex(on);
+    if (found === under) return;
+    under = found;
+    redraw();
+  };
+  for (const kind of ["pointermove", "pointerdown", "pointerleave"]) canvas.addEventListener(kind, point);
+
   const plane = (pen, size) => {
     const image = pictures[values.image];
     if (!image.complete || !image.naturalWidth) return;
     const ink = inked(image);
     const patch = ink.width / across;
-    const places = saved("places", 2 * m, values.step, values.layer);
-    const unit = size / 2 / (1 + side);
-    const box = 2 * side * unit;
+    const [corners, box] = tiles(size);
     pen.imageSmoothingEnabled = false;
-    pen.lineWidth = 1;
     pen.setLineDash(interpolated() ? [2, 3] : []);
-    for (let k = 0; k < m; k++) {
-      const x = size / 2 + (unit * places[2 * k]) / scale - box / 2;
-      const y = size / 2 - (unit * places[2 * k + 1]) / scale - box / 2;
+    // The tile that is pointed at comes last, on top.
+    const order = [...corners.keys()].filter((k) => k !== under).concat(under < 0 ? [] : under);
+    for (const k of order) {
+      const [x, y] = corners[k];
+      pen.lineWidth = k === under ? 3 : 1;
       pen.globalAlpha = 0.85;
       pen.fillStyle = colors.paper;
       pen.fillRect(x, y, box, box);
@@ -107,6 +133,20 @@ export default ({ stage, state, values, redraw, act, put }) => {
       pen.strokeStyle = colors.accent;
       pen.strokeRect(x, y, box, box);
     }
+    pen.setLineDash([]);
+  };
+
+  // The image itself, and in it the patch that is pointed at.
+  const whole = (pen, left, top, size) => {
+    const image = pictures[values.image];
+    if (under < 0 || !image.complete || !image.naturalWidth) return;
+    const cell = size / across;
+    pen.drawImage(inked(image), left, top, size, size);
+    pen.strokeStyle = colors.accent;
+    pen.lineWidth = 1;
+    pen.strokeRect(left, top, size, size);
+    pen.lineWidth = 3;
+    pen.strokeRect(left + (under % across) * cell, top + Math.floor(under / across) * cell, cell, cell);
   };
 
   const pile = (pen, left, right, foot) => {
@@ -151,13 +191,18 @@ export default ({ stage, state, values, redraw, act, put }) => {
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
       const [pen, width, height] = fitted(canvas);
-      const size = Math.min(height, 0.52 * width);
+      const size = sized(width, height);
       pen.font = colors.font;
       pen.save();
       pen.translate(0, (height - size) / 2);
       plane(pen, size);
       pen.restore();
+      pen.fillStyle = colors.quiet;
+      pen.textAlign = "left";
+      pen.textBaseline = "top";
+      pen.fillText("tokens, two directions", 2, 2);
       pile(pen, size + BLANK + 26, width - 10, height - 38);
+      whole(pen, size + BLANK + 34, 66, Math.min(64, 0.14 * width));
       labels.forEach((label, i) => label.classList.toggle("exhibit-chosen", i === values.image));
     },
     changed() {},

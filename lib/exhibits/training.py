@@ -263,6 +263,7 @@ def _draw_plane(
             color=COLORS[0], linewidth=0.7, linestyle=outline, zorder=k + 2,
         )  # fmt: skip
     ax.set(xlim=(-1.13, 1.13), ylim=(-1.13, 1.13))
+    ax.text(-1.1, 1.12, "tokens, two directions", size=11, va="top")
 
 
 def _draw_pile(ax: Axes, shares: Array, before: Array, top: float) -> None:

@@ -8,7 +8,10 @@ from printed import formula
 from sympy import QQ
 
 
-@formula("prop-row-variance", r"\sigma^2 = \Big( 1 - \frac1m \Big) (1 - \bar c) .")
+@formula(
+    "prop-row-variance",
+    r"\sigma_{\mathrm{row}}^2 = \Big( 1 - \frac1m \Big) (1 - \bar c) .",
+)
 def test_variance_within_a_row(rng):
     m, n = int(rng.integers(2, 5)), int(rng.integers(2, 4))
     # Tokens over sqrt(n), and weights times sqrt(n), are rational and standard normal.
