@@ -66,7 +66,8 @@ def globe(
         Whether it opens at rest, for the reader to reverse: the stored picture with
         :math:`W^V = -I` then goes back by the time that has passed, to the start.
     caption : str, optional
-        What to see, printed below, before a sentence on how clusters are counted.
+        What to see, printed below; unless it opens at rest, before a sentence on how
+        clusters are counted.
 
     Returns
     -------
@@ -116,7 +117,11 @@ def globe(
             values["value"],
         ),
         seed=seed,
-        caption=f"{caption} {_COUNTED}" if isinstance(caption, str) else caption,
+        caption=(
+            f"{caption} {_COUNTED}"
+            if isinstance(caption, str) and not rests
+            else caption
+        ),
     )  # fmt: skip
 
 
