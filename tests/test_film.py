@@ -444,7 +444,7 @@ def test_frozen_tokens_are_said_to_be_frozen(visit):
     choose(figure, tokens=25.0, time=1.0)
     assert "hardly see each other" not in says(figure, "25 tokens .* sees ")
     choose(figure, eps=0.004)
-    said = says(figure, "ε = 0.004.* Tokens hardly see each other")
+    said = says(figure, "ε = 0.004.* tokens hardly see each other")
     assert numbers(said)[3] < 0.05 < numbers(said)[4]
 
 

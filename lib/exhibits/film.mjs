@@ -226,7 +226,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     inner.fillRect(0, 0, W, H);
     pen.drawImage(bands, 0, 0, w, height);
   };
-  const paintLine = (pen, x, dot) => {
+  const paintLine = (pen, x, ring) => {
     const { left, right, head, foot, cx, cy, scale } = box;
     const high = (p) => foot - (foot - head) * Math.min(1, p / top);
     const heat = density(law, 161, reach);
@@ -260,9 +260,13 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     pen.textAlign = "center";
     pen.textBaseline = "bottom";
     for (const tick of [-0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75]) pen.fillText(short(tick * reach).replace("-", "−"), cx + tick * reach * scale, foot + 48);
+    pen.fillText("x", right, foot + 48);
+    pen.textAlign = "left";
+    pen.textBaseline = "top";
+    pen.fillText("density", 2, 4);
     // The outermost tokens have a neighbor on one side only.
     const ends = [Math.min, Math.max].map((end) => x.reduce((a, c, k) => (k % 2 ? a : end(a, c)), x[0]));
-    densities(x).forEach((p, i) => ends.includes(x[2 * i]) || dot(cx + scale * x[2 * i], high(p)));
+    densities(x).forEach((p, i) => ends.includes(x[2 * i]) || ring(cx + scale * x[2 * i], high(p)));
   };
   const paint = () => {
     const [pen, w, height] = fitted(canvas);
@@ -280,17 +284,40 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
       if (n < 100) pen.stroke();
       pen.fill();
     };
+    const ring = (X, Y) => {
+      pen.fillStyle = colors.paper;
+      pen.strokeStyle = colors.accent;
+      pen.lineWidth = 1.3;
+      pen.beginPath();
+      pen.arc(X, Y, r - 0.4, 0, 2 * Math.PI);
+      pen.fill();
+      pen.stroke();
+    };
     if (values.plane) paintPlane(pen, w, height);
-    else paintLine(pen, x, dot);
+    else paintLine(pen, x, ring);
     for (let i = 0; i < n; i++) dot(...spot(x, i));
     if (chosen !== null) dot(...spot(x, chosen), r + 2, colors.mark);
     pen.textAlign = "left";
     pen.textBaseline = "top";
+    const left = box.left + (values.plane ? 6 : 26);
     pen.fillStyle = colors.ink;
-    pen.fillText(`time ${two(values.time)}, layer ${at()[0]}`, box.left + 6, 4);
+    pen.fillText(`time ${two(values.time)}, layer ${at()[0]}`, left, 4);
+    // The key, in the corner that stays empty.
+    (values.plane ? ["heat", "token"] : ["heat", "crowd", "token", "start"]).forEach((name, k) => {
+      const [X, Y] = [w - 52, 10 + 15 * k];
+      pen.fillStyle = colors.ink;
+      pen.fillText(name, X + 10, Y - 6);
+      if (name === "token") dot(X, Y);
+      else if (name === "crowd") ring(X, Y);
+      else {
+        const up = name === "start";
+        pen.fillStyle = up || values.plane ? colors.quiet : colors.ink;
+        pen.fillRect(X - (up ? 0 : 6), Y - (up ? 3 : values.plane ? 4 : 1), up ? 1 : 12, up ? 6 : values.plane ? 8 : 2);
+      }
+    });
     if (!film[at()[0]]?.after?.frozen) return;
     pen.fillStyle = colors.mark;
-    pen.fillText("tokens hardly see each other", box.left + 6, 19);
+    pen.fillText("tokens hardly see each other", left, 19);
   };
   const variance = (x) => {
     let total = 0;
@@ -345,7 +372,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
       const { seen, frozen } = film[at()[0]].after ?? {};
       const said = !seen ? ""
         : n === 1 ? " A single token has nobody to see, and stays where it is."
-        : frozen ? " Tokens hardly see each other: most pay more than nine tenths of their attention to their own place."
+        : frozen ? " In this layer tokens hardly see each other: most pay more than nine tenths of their attention to their own place."
         : ` A token sees ${(seen.reduce((sum, each) => sum + each, 0) / n).toFixed(1)} tokens, the mean of 1/Σⱼ Pᵢⱼ².`;
       const [k, part] = at();
       const done = part > ROUNDING ? `between layers ${k} and ${k + 1}` : `layer ${k}`;

@@ -34,14 +34,9 @@ _PARTS = 32  # of the film, of which a button takes one
 _WHERE = ("on the line", "in the plane")
 _HEIGHTS = GaussianMixture(np.zeros(1), np.ones(1), np.ones(1))
 _GOLDEN = (np.sqrt(5) - 1) / 2
-_MARKS = (
-    "Line or shades: the heat. Circles: tokens, which glide between layers; upper"
-    " dots: how densely they lie. Softmax has squared distances as scores. Exact score"
-    " moves tokens by −½ ε ∇log of the heat's density."
-)
 _FROZEN = (
-    " Tokens hardly see each other: most pay more than nine tenths of their attention"
-    " to their own place."
+    " In this layer tokens hardly see each other: most pay more than nine tenths of"
+    " their attention to their own place."
 )
 
 
@@ -80,7 +75,7 @@ def film(
     plane : bool
         Whether it opens in the plane.
     caption : str, optional
-        What to see, printed below, before a sentence on the marks.
+        What to try, printed below.
 
     Returns
     -------
@@ -135,7 +130,7 @@ def film(
             "heat": "mixture-density",
         },
         advance=advance_film,
-        caption=f"{caption} {_MARKS}" if isinstance(caption, str) else caption,
+        caption=caption,
     )  # fmt: skip
 
 
@@ -250,22 +245,30 @@ def _around(
 def _draw_line(
     ax: Axes, state: State, law: GaussianMixture, time: float, x: Array, start: Array
 ) -> None:
-    """The density of the heat as a line, that of the tokens as dots above them."""
+    """The density of the heat as a line, that of the tokens as rings."""
     reach, top = state["reach"], state["top"]
     fine = np.linspace(-reach, reach, 161)
     ax.set(xlim=(-reach, reach), ylim=(-0.14 * top, top), xlabel="x", ylabel="density")
     ax.tick_params(labelsize=11)
     ax.fill_between(fine, law.pdf(fine), color=COLORS[4], alpha=0.2, linewidth=0)
-    ax.plot(fine, law.pdf(fine), color=INK, linewidth=1.5)
+    ax.plot(fine, law.pdf(fine), color=INK, linewidth=1.5, label="heat")
     ax.axhline(0, color=INK, linewidth=0.8)
-    ax.plot(start, 0 * start - 0.1 * top, "|", color=COLORS[4], markersize=4)
     size = _size(len(x))
-    ax.plot(x, 0 * x - 0.045 * top, "o", color=COLORS[0], markersize=size)
+    marks: dict[str, Any] = {
+        "color": COLORS[0],
+        "markersize": size,
+        "linestyle": "none",
+    }
+    ring = marks | {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.0}
+    ax.plot([], [], **ring, label="crowd")
+    ax.plot(x, 0 * x - 0.045 * top, **marks, marker="o", label="token")
+    ax.plot(start, 0 * start - 0.1 * top, "|", color=COLORS[4], ms=4, label="start")
+    ax.legend(loc="upper right", frameon=False, handlelength=1, borderpad=0)
     x = np.sort(x, axis=0)
     if len(x) > 2 and (np.diff(x, axis=0) > 0).all():
         # The outermost tokens have a neighbor on one side only.
         dots = heat.node_density(x, np.full(len(x), 1 / len(x)))[1:-1]
-        ax.plot(x[1:-1], np.minimum(dots, top), "o", color=COLORS[0], markersize=size)
+        ax.plot(x[1:-1], np.minimum(dots, top), **ring)
 
 
 def _draw_plane(

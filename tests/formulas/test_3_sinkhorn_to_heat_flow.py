@@ -268,8 +268,8 @@ SIZES = [4 * 2**i for i in range(10)]
 
 SECOND = r"""\begin{aligned}
 &\frac{W_2(\mathrm{SB}^k_\varepsilon(\rho_0), \rho_T)}{\varepsilon^2}
-\to \Big( \int e_T^2\, \rho_T \Big)^{1/2} , \\
-&e_T = - \frac1{\rho_T} \int_0^T e^{(T-t)\Delta/2}\, \frac{\rho_t x^{(3)}_t}6\,
+\to \Big( \int \delta_T^2\, \rho_T \Big)^{1/2} , \\
+&\delta_T = - \frac1{\rho_T} \int_0^T e^{(T-t)\Delta/2}\, \frac{\rho_t \dddot x_t}6\,
 \mathrm dt
 \end{aligned}"""
 
@@ -286,7 +286,7 @@ def test_constant_of_order_two_for_a_gaussian(rng):
     def third(x, t):  # of the paths, which are multiples of the root of s₀ + t
         return x * mp.diff(lambda r: mp.sqrt(s0 + r), t, 3) / mp.sqrt(s0 + t)
 
-    def source(x, t):  # e^{(T−t)Δ/2} (ρ_t x⁽³⁾/6)
+    def source(x, t):  # e^{(T−t)Δ/2} (ρ_t x⃛/6)
         y = x + mp.sqrt(T - t) * z
         return (bell * rho(y, t) * third(y, t)).sum() / 6
 
