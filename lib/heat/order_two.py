@@ -2,7 +2,7 @@ r"""The leading errors of a layer and of many, from derivatives of the flow map.
 
 Along :math:`\dot x = -\frac12 (\log\rho_t)'(x)` a layer :math:`x \mapsto 2x - B(x)` has
 the first three terms of the flow map and lacks the fourth, in formal expansions: it is
-off by :math:`-\frac{\varepsilon^3}6 \dddot x`. The heat equation is linear in the
+off by :math:`-\frac{\varepsilon^3}6 x^{(3)}`. The heat equation is linear in the
 density, which carries the errors of all layers to the end.
 """
 
@@ -46,14 +46,14 @@ def acceleration(law: GaussianMixture, x: npt.ArrayLike) -> Array:
 
 
 def jerk(law: GaussianMixture, x: npt.ArrayLike) -> Array:
-    r"""Third derivative in time :math:`\dddot x` of the heat flow's map, at time 0.
+    r"""Third derivative in time :math:`x^{(3)}` of the heat flow's map, at time 0.
 
     It is the derivative of :func:`acceleration` along the flow; with
     :math:`\partial_t L = \frac12 (L'' + L'^2)`,
 
     .. math::
 
-        \dddot x = -\tfrac14 \big( \tfrac12 L^{(5)} + L' L^{(4)} + \tfrac72 L'' L'''
+        x^{(3)} = -\tfrac14 \big( \tfrac12 L^{(5)} + L' L^{(4)} + \tfrac72 L'' L'''
         + \tfrac32 L' L''^2 + \tfrac12 L'^2 L''' \big) .
 
     Parameters, returns and raises as :func:`acceleration`.
@@ -71,7 +71,7 @@ def leading_error(law: GaussianMixture, x: npt.ArrayLike, horizon: float) -> Arr
 
     .. math::
 
-        -\frac1{\rho_T(x)} \int_0^T \Big( G_{T-t} * \frac{\rho_t \dddot x_t}6
+        -\frac1{\rho_T(x)} \int_0^T \Big( G_{T-t} * \frac{\rho_t x^{(3)}_t}6
         \Big)(x)\, \mathrm dt ,
 
     with the Gaussian density :math:`G_s` of variance s: on the line a displacement

@@ -269,7 +269,7 @@ SIZES = [4 * 2**i for i in range(10)]
 SECOND = r"""\begin{aligned}
 &\frac{W_2(\mathrm{SB}^k_\varepsilon(\rho_0), \rho_T)}{\varepsilon^2}
 \to \Big( \int \delta_T^2\, \rho_T \Big)^{1/2} , \\
-&\delta_T = - \frac1{\rho_T} \int_0^T e^{(T-t)\Delta/2}\, \frac{\rho_t \dddot x_t}6\,
+&\delta_T = - \frac1{\rho_T} \int_0^T e^{(T-t)\Delta/2}\, \frac{\rho_t x^{(3)}_t}6\,
 \mathrm dt
 \end{aligned}"""
 
