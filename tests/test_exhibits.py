@@ -249,7 +249,7 @@ def test_networks_describe_what_the_page_draws(networks):
         "move": "covariance-step",
     }  # fmt: skip
     assert {each["label"] for each in found["controls"].values()} == {
-        "width n", "depth T", "τ₀",
+        "width n", "depth T", "temperature τ₀",
     }  # fmt: skip
     assert found["state"]["skip"] ** 2 + found["state"]["branch"] ** 2 == (
         pytest.approx(1)

@@ -255,7 +255,7 @@ def test_untrusted_figure_is_one_picture_and_its_caption(opened, name):
     figures = opened(name).locator(".book-figure")
     figures.nth(len(stored) - 1).wait_for()
     for shown, (alt, html) in zip(figures.all(), stored, strict=True):
-        caption = re.findall("<figcaption>(.*)</figcaption>", unescape(html))
+        caption = re.findall("<figcaption[^>]*>(.*)</figcaption>", unescape(html))
         shown.scroll_into_view_if_needed()  # a long notebook draws what is in view
         picture = shown.get_by_role("img")
         picture.wait_for()

@@ -1,5 +1,5 @@
-// Tokens that step away from what they attend to, and the heat above them. The kernels
-// compute layers and densities; here is what is drawn, dragged and timed.
+// Tokens that step away from what they attend to, and the heat above them. Kernels
+// compute both; here is what is drawn, dragged and timed.
 import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
 
 const SECONDS = 10; // for the whole film
@@ -21,8 +21,7 @@ const lawOf = ({ means, variances, weights }) => ({
   c: means.length, means: Float64Array.from(means), variances: Float64Array.from(variances), weights: Float64Array.from(weights),
 });
 
-// One layer on tokens (n, 2), those of a line at height 0: where they go, how many each
-// sees, and whether they are frozen.
+// One layer on tokens (n, 2): where they go, how many each sees, whether they freeze.
 export const layer = (state, { eps, layer: kind, plane }, call, x, time) => {
   const n = x.length / 2;
   const asked = (name, inputs) => {

@@ -18,7 +18,7 @@ class Family:
 
     @property
     def length_fixed(self) -> bool:
-        """Whether the normalization after each branch gives all tokens one length."""
+        """True where normalization after each branch gives all tokens one length."""
         return self.norm == _AFTER
 
 

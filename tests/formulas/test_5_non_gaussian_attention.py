@@ -177,7 +177,7 @@ def bartlett(variables, n):
 @formula(
     "prop-exact-layer",
     r"\Gamma_n = \frac1H \sum_a A^a C \big("
-    r" \tfrac1n R'_{n,a} R_{n,a}^{\prime\top} \big) C^\top A^{a\top} ,",
+    r" \tfrac1n R'_{n,a} R_{n,a}^{\prime\top} \big) C^\top A^{a\top} .",
 )
 @pytest.mark.parametrize(("n", "H"), [(2, 2), (3, 1)])
 def test_covariance_of_a_layer_without_weights(rng, n, H):
