@@ -297,7 +297,7 @@ def test_readers_find_each_solution_at_the_end_and_the_way_there(reader):
 
 def test_readers_see_states_of_an_explorer(reader):
     text = " ".join(sheet.extract_text() for sheet in reader[1].pages)
-    states = re.findall(r"width = (\d+), \S+ = ([\d.]+)\.\s+Degree", text)
+    states = re.findall(r"width = (\d+), τ\s*₀\s*= ([\d.]+)\.\s+Degree", text)
     assert len(set(states)) == 3 and len({n for n, _ in states}) > 1
     assert "Drawn for" not in text
 

@@ -259,6 +259,10 @@ def resize(page, size):
     width, height = SIZES[size]
     page.set_viewport_size({"width": width, "height": height})
     page.wait_for_function(f"innerWidth === {width}")
+    page.evaluate(
+        "() => new Promise((done) =>"  # what watches sizes is told in the next frame
+        " requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
 
 
 def axe_violations(page):

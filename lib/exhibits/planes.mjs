@@ -6,7 +6,7 @@ import { colorsOf, fitted, short } from "./exhibit.mjs";
 // pairs that are joined, in percent of the map.
 const NAMES = { L: "depth", n: "width", H: "heads", m: "tokens", d: "dimension", "ε": "step", "β": "inverse temp.", t: "time" };
 const BESIDE = ["m", "t"];
-const NODES = { L: [12, 9], n: [50, 9], H: [88, 9], m: [50, 36], d: [88, 36], "ε": [12, 68], "β": [88, 68], t: [50, 92] };
+const NODES = { L: [12, 9], n: [50, 9], H: [85, 9], m: [50, 36], d: [85, 36], "ε": [12, 68], "β": [85, 68], t: [50, 92] };
 const EDGES = ["Ln", "nH", "mε", "εt", "βt", "mβ", "md", "mt"];
 const SVG = "http://www.w3.org/2000/svg";
 
