@@ -16,10 +16,10 @@ const shade = (p) => {
   return level === undefined ? 0 : 255 * (0.14 + 0.5 * level);
 };
 const two = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");
-const heights = { c: 1, means: Float64Array.of(0), variances: Float64Array.of(1), weights: Float64Array.of(1) };
 const lawOf = ({ means, variances, weights }) => ({
   c: means.length, means: Float64Array.from(means), variances: Float64Array.from(variances), weights: Float64Array.from(weights),
 });
+const heights = lawOf({ means: [0], variances: [1], weights: [1] });
 
 // One layer on tokens (n, 2): where they go, how many each sees, whether they freeze.
 export const layer = (state, { eps, layer: kind, plane }, call, x, time) => {
@@ -132,9 +132,9 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     box = { left, right, head, foot, scale, cx: (left + right) / 2, cy: values.plane ? height / 2 : foot + 14 };
   };
   const spot = (x, i) => [box.cx + box.scale * x[2 * i], box.cy - (values.plane ? box.scale * x[2 * i + 1] : 0)];
-  const place = (event) => {
-    const frame = canvas.getBoundingClientRect();
-    return [event.clientX - frame.left, event.clientY - frame.top];
+  const place = ({ clientX, clientY }) => {
+    const { left, top } = canvas.getBoundingClientRect();
+    return [clientX - left, clientY - top];
   };
   const token = (event) => {
     const [X, Y] = place(event);
@@ -167,8 +167,8 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
 
   canvas.addEventListener("touchstart", (event) => {
     // A finger on a token moves it, and else scrolls the page.
-    const touch = event.touches[0];
-    if (token({ clientX: touch.clientX, clientY: touch.clientY, pointerType: "touch" }) !== null) event.preventDefault();
+    const { clientX, clientY } = event.touches[0];
+    if (token({ clientX, clientY, pointerType: "touch" }) !== null) event.preventDefault();
   }, { passive: false });
   canvas.addEventListener("pointerdown", (event) => {
     if (!event.isPrimary || event.button > 0) return;
@@ -258,7 +258,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     for (const p of [0, 0.1, 0.2].filter((each) => each <= top)) pen.fillText(String(p), left - 5, high(p));
     pen.textAlign = "center";
     pen.textBaseline = "bottom";
-    for (const tick of [-0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75]) pen.fillText(short(tick * reach).replace("-", "−"), cx + tick * reach * scale, foot + 48);
+    for (let k = -3; k <= 3; k++) pen.fillText(short((k / 4) * reach).replace("-", "−"), cx + (k / 4) * reach * scale, foot + 48);
     pen.fillText("x", right, foot + 48);
     pen.textAlign = "left";
     pen.textBaseline = "top";

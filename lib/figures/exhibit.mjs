@@ -209,7 +209,6 @@ const run = (figure, data, make, kernels) => {
     stage, values, redraw, act, play: () => play(!playing), playing: () => playing, state: data.state,
     put: (name, value) => setters[name]((values[name] = value)),
     call: caller(kernels), random: generator(data.seed),
-    put: (name, value) => setters[name]((values[name] = value)),
   };
   const moves = () => !still.matches && !view.rests?.();
   const rows = [...controls.children];

@@ -71,11 +71,9 @@ const headings = entries
   .filter(([, place]) => place);
 let current = null;
 const mark = () => {
-  const line = innerHeight * 0.3;
   const atEnd = innerHeight + scrollY >= root.scrollHeight - 2;
-  const above = headings.filter(([, place]) => atEnd
-    ? place.getBoundingClientRect().top < innerHeight
-    : place.getBoundingClientRect().top <= line);
+  const line = atEnd ? innerHeight : innerHeight * 0.3;
+  const above = headings.filter(([, place]) => place.getBoundingClientRect().top <= line);
   const [link] = above.at(-1) ?? [null];
   if (link === current) return;
   current = link;
