@@ -220,7 +220,7 @@ def tokens(rng, m, n):
     return X, X @ X.T / n
 
 
-@formula("prop-scores", r"\mathbb E[Y_{ij} Y_{kl}] = n_k V_{ik} V_{jl} .")
+@formula("prop-scores", r"\mathbb E[Y_{ij} Y_{ab}] = n_k V_{ia} V_{jb} .")
 @pytest.mark.parametrize("m, n, n_k", [(1, 1, 1), (3, 1, 2), (2, 2, 2), (2, 3, 1)])
 def test_the_covariance_of_the_scores(rng, m, n, n_k):
     X, V = tokens(rng, m, n)

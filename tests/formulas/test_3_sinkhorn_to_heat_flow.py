@@ -110,7 +110,7 @@ def test_gradient_of_the_cost(rng):
     "prop-barycentric",
     r"""\begin{aligned}
 q(x) &= \sum_j w_j u_j\, e^{-|x - x_j|^2/2\varepsilon} , \\
-B(x) &= \sum_j w_j u_j\, \tfrac{e^{-|x - x_j|^2/2\varepsilon}}{q(x)}\, x_j .
+B(x) &= \frac1{q(x)} \sum_j w_j u_j\, e^{-|x - x_j|^2/2\varepsilon}\, x_j .
 \end{aligned}""",
 )
 def test_barycentric_map(rng):
