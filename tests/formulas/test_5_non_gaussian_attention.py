@@ -353,11 +353,11 @@ def test_average_of_a_program(rng):
 
     pairs = [
         (x, ρ * x + mp.sqrt(1 - ρ * ρ) * z, u * w)
-        for (x, u), (z, w) in product(grid(0.5, 8.5), repeat=2)
+        for (x, u), (z, w) in product(grid(0.4, 9), repeat=2)
     ]
     given = [
         (sum(u * mp.cos(b * p * x + y) for x, y, u in pairs), w)
-        for p, w in grid(0.5, 8.5)
+        for p, w in grid(0.4, 9)
     ]
     for k in (1, 2):
         limit = sum(w * f**k for f, w in given)
