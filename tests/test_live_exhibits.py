@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from test_site import SITE, SIZES, soup_of
-from waits import until
+from waits import frames, until
 
 from lib import attention
 from lib.exhibits.training import between
@@ -297,7 +297,7 @@ def test_lost_pointer_lets_go(visit, event):
     before = globe.evaluate(INK)
     x, y, width = center(globe)
     page.mouse.move(x + 0.3 * width, y)
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(done))")
+    frames(page, 1)
     assert globe.evaluate(INK) == before
     page.mouse.up()
 

@@ -8,6 +8,7 @@ from docutils import nodes
 from docutils.utils import new_document
 from sphinx.errors import ExtensionError
 from test_site import LANDING, pages, soup_of
+from waits import frames
 
 from tools.site import formulas, reading_graph
 from tools.site.markup import parsed
@@ -75,10 +76,6 @@ FAULTS = """(least) => {
   return faults;
 }"""
 OPEN = "document.querySelectorAll('details').forEach((each) => (each.open = true))"
-# Two turns of the page, after which what has observed a size has been told.
-SETTLED = """async () => {
-  for (let k = 0; k < 4; k++) await new Promise(requestAnimationFrame);
-}"""
 
 
 @pytest.fixture
@@ -92,7 +89,7 @@ def phone(browser):
 
 def settled(page):
     page.wait_for_load_state("load")
-    page.evaluate(SETTLED)
+    frames(page, 4)  # two turns, after which what observes a size has been told
 
 
 def opened(context, address):

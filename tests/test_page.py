@@ -8,7 +8,7 @@ import re
 
 import pytest
 from test_site import pages, soup_of
-from waits import until
+from waits import frames, until
 
 from tools.command import ROOT
 from tools.serve import HTML
@@ -29,14 +29,6 @@ def page(site, browser):
     page.goto(site + CHAPTER)
     yield page
     context.close()
-
-
-def settled(page):
-    """After what a page does in its next frame, and in the one after it."""
-    page.evaluate(
-        "() => new Promise((done) => requestAnimationFrame(() =>"
-        " requestAnimationFrame(() => requestAnimationFrame(done))))"
-    )
 
 
 # Stored pages.
@@ -172,7 +164,7 @@ def test_contents_list_is_right_at_every_position(page):
     wrong = []
     for y in places:
         page.evaluate(f"scrollTo({{top: {y}, behavior: 'instant'}})")
-        settled(page)
+        frames(page)
         heads, marked = page.evaluate(
             """() => [[...document.querySelectorAll('article :is(h2, h3)')].map((h) =>
               ['#' + h.parentElement.id, h.getBoundingClientRect().top / innerHeight]),
@@ -421,7 +413,7 @@ def test_what_is_far_below_is_laid_out_when_all_has_come(coming):
 
 def test_who_comes_to_a_place_or_back_finds_all_laid_out(coming):
     page, release = coming(f"{CHAPTER}#exercises")
-    settled(page)
+    frames(page)
     assert page.evaluate(SKIPPED) == 0
     release()
     page, release = coming("chapters/reference/notation.html")
@@ -430,6 +422,6 @@ def test_who_comes_to_a_place_or_back_finds_all_laid_out(coming):
     page.wait_for_function(f"() => ({SKIPPED})() > 100")
     release()
     page, release = coming()  # who loads the page again
-    settled(page)
+    frames(page)
     assert page.evaluate(SKIPPED) == 0
     release()

@@ -19,6 +19,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 import axe_playwright_python
 import pytest
 from bs4 import BeautifulSoup
+from waits import frames
 
 import lib
 from tools.browser import cold_visit
@@ -259,10 +260,7 @@ def resize(page, size):
     width, height = SIZES[size]
     page.set_viewport_size({"width": width, "height": height})
     page.wait_for_function(f"innerWidth === {width}")
-    page.evaluate(
-        "() => new Promise((done) =>"  # what watches sizes is told in the next frame
-        " requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )
+    frames(page)  # what watches sizes is told in the next one
 
 
 def axe_violations(page):

@@ -23,6 +23,15 @@ def until(condition, stopped=lambda: False):
         time.sleep(0.1)
 
 
+def frames(page, count=3):
+    """After so many frames of a page, by which it has done what it does in its next."""
+    page.evaluate(
+        "async (count) => {"
+        " while (count--) await new Promise(requestAnimationFrame); }",
+        count,
+    )
+
+
 def patient(browser):
     """Let every page of a browser wait as long as the tests do."""
     for name in ("new_context", "new_page"):

@@ -65,7 +65,7 @@ GAUGES = (
     Gauge("β/log m", "largest logit over log of tokens, β/log m", 0, 3, False, (1.0,),
           ("spreads out", "can keep to itself"),
           (", no token can attend mostly to itself",
-           ", with W^Q = W^K a token would attend mostly to itself")),
+           ", with equal queries and keys a token would attend mostly to itself")),
     Gauge("m/d", "tokens over width, m/d", 0.01, 1000, True, (2.0,),
           ("one hemisphere", "no hemisphere")),
     # Each whole number has the room from half below to half above it.
