@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import _machine
-from benchmarks._machine import BenchmarkError
+from benchmarks import machine
 from benchmarks.harness import Growth, Result, Row, collect, measure, measure_growth
+from benchmarks.machine import BenchmarkError
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
 HEAD = "{:<58} {:>9} {:>9} {:>6} {:>12} {:>8} {:>8} {:>7}"
@@ -22,7 +22,7 @@ def run(rows: list[tuple[str, Row | Growth]]) -> Result:
     """Measure the rows one after the other, under a progress bar."""
     from tqdm import tqdm  # not needed to import this module
 
-    unit_seconds = _machine.machine_limits()
+    unit_seconds = machine.machine_limits()
     measured: dict[str, list[Result]] = {"rows": [], "growths": []}
     with tqdm(rows, unit="row", disable=None) as bar:
         for module, row in bar:
@@ -35,8 +35,8 @@ def run(rows: list[tuple[str, Row | Growth]]) -> Result:
     peers = {row.needs for _, row in rows if isinstance(row, Row) and row.needs}
     return {
         "date": datetime.now(UTC).date().isoformat(),
-        "machine": _machine.machine(),
-        "versions": _machine.versions(sorted(peers)),
+        "machine": machine.machine(),
+        "versions": machine.versions(sorted(peers)),
         "unit_seconds": unit_seconds,
         **measured,
     }
@@ -81,9 +81,9 @@ def table(results: Result) -> Iterator[str]:
 
 def main() -> None:
     """Run everything; nothing is written unless all of it was measured."""
-    _machine.require_one_thread(os.environ)
-    _machine.stay_on_one_core()
-    _machine.settle_allocator()
+    machine.require_one_thread(os.environ)
+    machine.stay_on_one_core()
+    machine.settle_allocator()
     results = run(collect())
     part = RESULTS.with_suffix(".part")
     part.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")

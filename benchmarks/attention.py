@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax as scipy_softmax
 
-from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row, by_jax
+from benchmarks.timing import Call
 from lib.attention import (
     random_scores,
     shaped_attention,

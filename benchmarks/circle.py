@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
+from benchmarks.timing import Call
 from lib.circle import attention_field
 from lib.core.checks import Array
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
+from benchmarks.timing import Call
 from lib import sphere
 from lib.core.checks import Array
 from lib.sphere.cosines import post_norm_layers

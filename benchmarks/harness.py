@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 import benchmarks
-from benchmarks._machine import BenchmarkError, installed, least_time
-from benchmarks._timing import Call, Clock, duration, interleaved
+from benchmarks.machine import BenchmarkError, installed, least_time
+from benchmarks.timing import Call, Clock, duration, interleaved
 from lib.claims import convergence_order
+
+NO_ROWS = {"__main__", "harness", "machine", "timing"}
 
 PAIRS = 21
 GROWTH_ROUNDS = 5
@@ -77,7 +79,7 @@ def collect() -> list[tuple[str, Row | Growth]]:
     names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
     rows: list[tuple[str, Row | Growth]] = []
     for name in sorted(names):
-        if name == "harness" or name.startswith("_"):
+        if name in NO_ROWS:
             continue
         module = importlib.import_module(f"benchmarks.{name}")
         if not hasattr(module, "ROWS"):

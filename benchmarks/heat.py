@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
+from benchmarks.timing import Call
 from lib.core.checks import Array
 from lib.heat import (
     GaussianMixture,

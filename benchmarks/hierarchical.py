@@ -6,8 +6,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
+from benchmarks.timing import Call
 from lib.core.checks import Array
 from lib.hierarchical import (
     AttentionLimit,

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
-from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row, by_jax
+from benchmarks.timing import Call
 from lib.core.checks import Array
 from lib.heat import GaussianMixture
 from lib.sinkhorn import (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad, solve_ivp
 
-from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row
+from benchmarks.timing import Call
 from lib.core.checks import Array
 from lib.sphere import attention_field, equiangular_time, uniform_tokens
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._timing import Call
 from benchmarks.harness import Growth, Row, by_jax
+from benchmarks.timing import Call
 from lib.core.checks import Array
 from lib.transformer import Transformer, init, layers, network
 

@@ -33,8 +33,7 @@ from coursework import grading, isolation, submissions
 from coursework.plan import first_checks
 from coursework.sets import mark, points, sets, tag, term
 from coursework.tricks import TRICKS
-from tools.command import ROOT, replace, run_main
-from tools.notebooks import today
+from tools.command import ROOT, replace, run_main, today
 from tools.texts import read_text
 
 RESULTS = Path(__file__).resolve().parent / "bench.json"

@@ -78,13 +78,13 @@ class Answer:
             raise CheckFailed(f"{self._name} is not written yet") from None
         except Exception as error:
             if not called:
-                raise CheckFailed(f"{self._name} {_told(error)}") from None
+                raise CheckFailed(f"{self._name} {describe_error(error)}") from None
         finally:
             sys.setprofile(before)
         if called:
             names = ", ".join(sorted(called))
             raise CheckFailed(f"{self._name} calls what is off limits here: {names}")
-        if not _same(given, (args, kwargs)):
+        if not same_values(given, (args, kwargs)):
             raise CheckFailed(f"{self._name} changes its arguments; work on a copy")
         return value
 
@@ -177,7 +177,7 @@ def _numbers(what: str, value: Any, on: str) -> npt.NDArray[np.float64]:
     return array.astype(float)
 
 
-def _told(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """The exception and the student's line it came from."""
     frames = traceback.extract_tb(error.__traceback__)[1:]  # without the call above
     own = [f for f in frames if f.line and "site-packages" not in f.filename]
@@ -185,16 +185,18 @@ def _told(error: Exception) -> str:
     return f"raised {type(error).__name__}: {str(error)[:200]}{place}"
 
 
-def _same(one: Any, two: Any) -> bool:
+def same_values(one: Any, two: Any) -> bool:
     """Equality of nested arguments, arrays by their entries (NaN equals NaN)."""
     if isinstance(one, np.ndarray):
         return isinstance(two, np.ndarray) and np.array_equal(
             one, two, equal_nan=one.dtype.kind == "f"
         )
     if isinstance(one, tuple | list):
-        return len(one) == len(two) and all(map(_same, one, two))
+        return len(one) == len(two) and all(map(same_values, one, two))
     if isinstance(one, dict):
-        return one.keys() == two.keys() and all(_same(one[k], two[k]) for k in one)
+        return one.keys() == two.keys() and all(
+            same_values(one[k], two[k]) for k in one
+        )
     if isinstance(one, np.random.Generator):
         return True  # it is meant to advance
     return bool(one == two) if isinstance(one, int | float | str) else True

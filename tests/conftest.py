@@ -1,6 +1,7 @@
 """Fixtures of the browser tests; what they need is imported when one asks for them."""
 
 import os
+from functools import cache
 
 import pytest
 
@@ -67,15 +68,28 @@ def browser():
         yield patient(browser)
 
 
+@cache
+def beginning(name):
+    """A page of the site up to its first exhibit; the browser closes what is open.
+
+    What follows takes longer to open than most exhibits take to be tried.
+    """
+    from test_site import SITE
+
+    text = (SITE / name).read_text("utf-8")
+    end = text.index("</figure>", text.index('book-exhibit"'))
+    return text[:end] + text[text.index("</article>", end) :]
+
+
 @pytest.fixture
 def visit(site, browser):
-    """Opens a page; at the end, nothing may have complained."""
+    """Opens a page, whole or up to its exhibit; at the end nothing has complained."""
     from test_site import opened
     from waits import MILLISECONDS
 
     contexts, seen = [], []
 
-    def go(name, *, init=None, routes=(), fails=False, **options):
+    def go(name, *, whole=False, init=None, routes=(), fails=False, **options):
         context = browser.new_context(
             **{"viewport": {"width": 1280, "height": 900}, **options}
         )
@@ -83,6 +97,9 @@ def visit(site, browser):
         contexts.append(context)
         if init:
             context.add_init_script(init)
+        if not whole:
+            body = beginning(name)
+            context.route(site + name, lambda route: route.fulfill(body=body))
         for pattern, handler in routes:
             context.route(pattern, handler)
         page = opened(context, site + name, [] if fails else seen)

@@ -126,7 +126,7 @@ def test_a_clone_around_the_notebook_is_enough(tmp_path):
     shutil.copytree(ROOT / "lib", tmp_path / "lib")
     folder = tmp_path / "chapters" / "reference"
     folder.mkdir(parents=True)
-    cell = launch.setup_cell() + "\nprint(found.origin)"
+    cell = launch.setup_cell() + "\nprint(package.origin)"
     result = run_bare(cell, folder)
     assert result.stdout.strip() == str(tmp_path / "lib" / "__init__.py")
 

@@ -129,7 +129,7 @@ def test_globe_moves_by_itself_and_says_so(visit, name):
 
 
 def test_one_that_rests_waits_for_its_reversal_and_comes_back(visit):
-    page, _ = visit(GLOBES[1])
+    page, _ = visit(GLOBES[1], whole=True)
     figure = page.locator(".book-exhibit[data-exhibit=globe]").last
     figure.scroll_into_view_if_needed()
     begun(figure)
@@ -172,7 +172,7 @@ def test_what_moves_is_said_at_a_bounded_rate(visit):
 def test_first_screen_shows_the_exhibit(visit, name, size):
     """No open code above it, and the larger part of what moves in sight."""
     width, height = SIZES[size]
-    page, figure = visit(name, viewport={"width": width, "height": height})
+    page, figure = visit(name, whole=True, viewport={"width": width, "height": height})
     begun(figure)
     box = figure.locator(FIRST[name]).bounding_box()
     inside = min(height, box["y"] + box["height"]) - box["y"]
@@ -371,7 +371,7 @@ def still(page):
 
 
 def test_nothing_is_drawn_out_of_sight_or_in_a_hidden_tab(visit):
-    page, figure = visit(GLOBE, init=COUNTED)
+    page, figure = visit(GLOBE, whole=True, init=COUNTED)
     begun(figure)
     moving = "(figure) => window.frames_asked > 3"
     page.wait_for_function(moving, arg=figure.element_handle())

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tools.command import ROOT, PipelineError, exclusive
 from tools.mutants import __main__ as command
 from tools.mutants import campaign, record
-from tools.mutants.campaign import FOLDER
+from tools.mutants.campaign import COPIED, FOLDER
 from tools.mutants.sites import files, mutants, sample
 from tools.mutants.tests import Candidate, Traced
 
@@ -90,6 +91,11 @@ def test_mutants_of_lib_are_one_change_each_and_have_names():
         lines, others = source.splitlines(), changed.splitlines()
         assert lines[: first - 1] == others[: first - 1]
         assert lines[last:] == others[len(others) - len(lines) + last :]
+
+
+def test_tests_of_the_numerics_read_only_what_a_copy_has():
+    texts = [path.read_text("utf-8") for path in (ROOT / "tests/lib").glob("*.py")]
+    assert {*re.findall(r'ROOT / "([^"/]*)', "".join(texts))} <= {*COPIED}
 
 
 def test_a_larger_sample_begins_with_a_smaller_one():

@@ -15,6 +15,7 @@ import pytest
 from waits import LIMIT, until
 
 from tools import notebooks
+from tools.alone import ALIKE
 from tools.command import ROOT, PipelineError, exclusive, replace, run_main
 from tools.digests import CODE, KEY, digests, meaning, stale
 from tools.texts import SETUP, read_text, texts
@@ -148,6 +149,35 @@ def test_execution_is_reproducible_and_then_fresh(book, capsys):
     assert path.with_suffix(".ipynb").read_bytes() == first
     facts = json.loads((book / notebooks.FACTS).read_text())
     assert facts["one"]["cpu_seconds"] > 0
+
+
+PROCESSOR = """
+import os
+from numpy._core._multiarray_umath import __cpu_features__ as features
+wide = [name for name in features if "512" in name or name == "X86_V4"]
+print(os.environ["OPENBLAS_CORETYPE"], any(map(features.get, wide)))
+"""
+
+
+def test_kernels_calculate_alike_on_every_processor(book, monkeypatch):
+    """Those that store outputs, and those of nbval that compare them."""
+    for name in ALIKE:
+        monkeypatch.delenv(name, raising=False)
+    path = write(book, PROCESSOR)
+    notebooks.main([], book)
+    made = path.with_suffix(".ipynb")
+    *_, cell = nbformat.read(made, 4).cells
+    assert [output.text for output in cell.outputs] == ["Haswell False\n"]
+    line = ["-m", "pytest", "-q", "-p", "conftest", "--nbval", "--nbval-current-env"]
+    compared = subprocess.run(
+        [sys.executable, *line, made], cwd=ROOT, capture_output=True, text=True
+    )
+    assert compared.returncode == 0, compared.stdout
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Sandybridge")  # a user's own settings stay
+    compared = subprocess.run(
+        [sys.executable, *line, made], cwd=ROOT, capture_output=True, text=True
+    )
+    assert "Sandybridge False" in compared.stdout
 
 
 def edit(book, name, old, new):

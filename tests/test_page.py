@@ -178,6 +178,16 @@ def test_contents_list_is_right_at_every_position(page):
     assert len(places) > 40 and wrong == []
 
 
+def reach(page, link):
+    """Bring the focus to a link by the keyboard, from what stands before it."""
+    page.locator("h1").click()
+    link.focus()
+    page.keyboard.press("Shift+Tab")
+    assert not link.evaluate("e => e === document.activeElement")
+    page.keyboard.press("Tab")
+    assert link.evaluate("e => e === document.activeElement")
+
+
 def test_statement_is_previewed_for_mouse_and_keyboard(page):
     link, card = page.locator(LINK).first, page.locator(".preview")
     link.scroll_into_view_if_needed()
@@ -192,19 +202,54 @@ def test_statement_is_previewed_for_mouse_and_keyboard(page):
     page.keyboard.press("Escape")
     assert not card.is_visible() and link.get_attribute("aria-describedby") is None
     page.mouse.move(1, 1)
-    page.locator("h1").click()
-    link.focus()
+    reach(page, link)
+    assert until(lambda: card.inner_text().startswith(link.inner_text()))
+
+
+def test_what_a_scrolled_page_moves_under_the_mouse_is_not_previewed(page):
+    link, card = page.locator(LINK).first, page.locator(".preview")
+    reach(page, link)
+    # A formula that is in sight once the link is.
+    x, y = page.evaluate(
+        """() => [...document.querySelectorAll('article p > span.math mjx-container')]
+        .map((each) => each.getBoundingClientRect())
+        .filter((r) => r.top > 100 && r.bottom < innerHeight - 50)
+        .map((r) => [r.x + r.width / 2, r.y + r.height / 2])[0]"""
+    )
     page.keyboard.press("Shift+Tab")
-    assert not link.evaluate("e => e === document.activeElement")
+    page.evaluate("scrollTo(0, 0)")
+    page.mouse.move(1, 1)
+    page.mouse.move(x, y)
+    page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     assert link.evaluate("e => e === document.activeElement")
-    assert until(lambda: card.inner_text().startswith(link.inner_text()))
+    card.wait_for()
+    page.wait_for_timeout(600)
+    assert link.get_attribute("aria-describedby") == card.get_attribute("id")
+
+
+def test_slow_preview_does_not_replace_the_one_that_stands(page):
+    """Of the formula before a link, which had the focus in between."""
+    held = []
+    page.route("**/notation.previews.json", lambda route: held.append(route))
+    after = page.locator("article section > p a.internal[href*='bibliography']")
+    card, link = page.locator(".preview"), after.first
+    reach(page, link)
+    card.wait_for()
+    page.keyboard.press("Shift+Tab")
+    assert until(lambda: page.wait_for_timeout(50) or held)
+    page.keyboard.press("Tab")
+    for route in held:
+        route.continue_()
+    page.wait_for_timeout(600)
+    assert link.get_attribute("aria-describedby") == card.get_attribute("id")
 
 
 def test_slow_preview_does_not_replace_a_later_one(page):
     held = []
     page.route("**/notation.previews.json", lambda route: held.append(route))
-    card, link = page.locator(".preview"), page.locator(LINK).first
+    near = page.locator("article a.internal[href$='#prop-divergence']")
+    card, link = page.locator(".preview"), near.first
     page.locator("article section > p > span.math mjx-container").first.hover()
     assert until(lambda: page.wait_for_timeout(50) or held)
     link.hover()

@@ -98,8 +98,9 @@ def test_benchmarks_write_data_and_tools_read_it():
             assert not imported(path) & others, path
 
 
-def test_no_private_name_of_a_tool_is_imported():
-    for path in (ROOT / "tools").rglob("*.py"):
+@pytest.mark.parametrize("folder", ["lib", "tools", "benchmarks", "coursework"])
+def test_no_private_name_is_imported(folder):
+    for path in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 names = [alias.name for alias in node.names]

@@ -13,6 +13,7 @@ from lib.exhibits.planes import PLANES, SIDE, draw_planes, place_of, value_at
 from lib.exhibits.regimes import GAUGES, draw_regimes, readings, verdict
 from lib.figures.controls import starts
 from lib.regimes import PRESETS, describe
+from tools.command import ROOT
 
 MODELS, MAP = "chapters/8-which-limit.html", "chapters/6-map-of-limits.html"
 WIDE = "logits σ"
@@ -26,6 +27,26 @@ def gauges():
 @pytest.fixture(scope="module")
 def planes():
     return exhibits.planes(edge=5)
+
+
+# What the book says of the rows.
+
+
+def test_sources_of_sizes_are_in_the_bibliography():
+    bibliography = (ROOT / "chapters/reference/references.bib").read_text("utf-8")
+    for name in PRESETS:
+        assert f"{{{PRESETS[name].family.source}," in bibliography
+
+
+def test_labels_are_those_of_statements():
+    text = "".join(p.read_text("utf-8") for p in (ROOT / "chapters").glob("[0-9]*.md"))
+    labels = {*re.findall(r"^:label: (\S+)", text, flags=re.M)}
+    sizes = dict(width=768, depth=12, heads=12, tokens=1024)
+    others = {"layers_shared": True}, {"temperature": 1e-6}, {"temperature": 1e9}
+    for case in ({}, *others):
+        for each in describe(**sizes, **case):
+            assert each.statement in labels or each.statement == ""
+            assert each.statement or each.value is None or "layers_shared" in case
 
 
 # In Python.
@@ -67,7 +88,7 @@ def test_the_verdict_follows_the_zones():
     }  # fmt: skip
     assert verdict(found) == (
         "calls for the limit of infinite width first, its outputs are visibly"
-        " non-Gaussian, no token can attend mostly to itself, and two orders of the"
+        " non-Gaussian, no token can single itself out, and two orders of the"
         " softmax are enough"
     )
     assert verdict(found, shared=True).startswith("repeats one layer, which no limit")
@@ -265,7 +286,7 @@ def test_of_models_of_equal_sizes_the_chosen_one_is_named(gauges):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_planes_open_and_move(visit, planes, theme):
-    page, figure = visit(MAP, color_scheme=theme)
+    page, figure = visit(MAP, whole=True, color_scheme=theme)
     begun(figure)
     state = json.loads(figure.locator("script").text_content())["state"]
     grids = np.reshape(state["grids"], (len(PLANES), SIDE, SIDE))

@@ -87,8 +87,11 @@ def test_deck_has_what_its_chapter_has(decks, shown, address):
     tab, seen = shown(address)
     assert tab.evaluate("""document.fonts.ready.then(() => {
       const letters = [...document.querySelectorAll('mjx-c')];
-      return letters.length > 40 && letters.every((each) =>
-        getComputedStyle(each, '::before').content !== 'none');
+      const formulas = [...document.querySelectorAll('mjx-container')];
+      return formulas.length > 0
+        && formulas.every((each) => each.querySelector('mjx-c'))
+        && letters.every((each) =>
+          getComputedStyle(each, '::before').content !== 'none');
     })""")
     fonts = tab.evaluate(
         "document.fonts.ready.then(() => [...document.fonts].map((f) => f.status))"

@@ -178,7 +178,7 @@ def test_style_sheet_of_a_page_has_its_letters(name):
         tuple(rule.split("."))
         for rule in re.findall(r"\bmjx-c\.([\w.-]+)::before", sheet)
     }
-    assert len(asked) > 10 and asked <= ruled
+    assert asked and asked <= ruled
     assert "font-size: calc(1ex / 0.442)" in sheet
 
 
@@ -223,6 +223,7 @@ def test_letters_are_as_high_as_those_around_them(site, browser):
     apart = page.evaluate("""() => {
       const ruler = document.createElement('span');
       ruler.style.cssText = 'display: inline-block; height: 60ex; width: 1px';
+      for (const fold of document.querySelectorAll('details')) fold.open = true;
       return [...document.querySelectorAll('article mjx-container')]
         .filter((e) => e.checkVisibility()).map((e) => {
           e.before(ruler);

@@ -1,4 +1,4 @@
-"""A watch on kernels: no notebook of the book may open a file of the book.
+"""Kernels that open no file of the book, and calculate alike on every processor.
 
 A reader who has the notebook and the installed package has no other file. Whatever
 a cell opens below the folder of the project is refused here, but for the package. The
@@ -10,6 +10,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+
+# numpy and OpenBLAS choose their instructions by the processor, and round differently
+# with each choice; training a network makes such a difference visible. Stored outputs
+# are made and compared with what every x86-64 since 2013 has.
+ALIKE = {
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+}
 
 START = """import runpy
 runpy.run_path({here!r})["watch"]({root!r})

@@ -5,6 +5,7 @@ Only the standard library; what one system alone has is imported where it is use
 
 from __future__ import annotations
 
+import datetime
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -64,3 +65,15 @@ def exclusive(folder: Path, what: str) -> Iterator[None]:
         raise PipelineError(f"another {what} is running here; wait for it") from None
     finally:
         os.close(descriptor)
+
+
+def today() -> str:
+    """The date, for the records of a run."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+def children_seconds() -> float:
+    """CPU seconds of the processes that were started here and have ended."""
+    import resource
+
+    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])

@@ -28,14 +28,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 sys.path += [str(p) for p in Path.cwd().parents if (p / "lib/claims.py").is_file()]
-found, problem = find_spec("lib"), None
-if found is None:
+package, problem = find_spec("lib"), None
+if package is None:
     install = "{install}"
     for wheel in Path.cwd().glob("{wheels}"):
         install = f"run %pip install {{wheel.name}} in a cell"
     problem = f"this notebook needs the package of the book: {{install}}"
-elif not (found.submodule_search_locations and find_spec("lib.claims")):
-    other = found.origin or [*found.submodule_search_locations][0]
+elif not (package.submodule_search_locations and find_spec("lib.claims")):
+    other = package.origin or [*package.submodule_search_locations][0]
     problem = f"another lib hides the package of the book: rename {{other}}"
 if problem:
     error = ImportError(problem)

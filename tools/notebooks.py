@@ -13,10 +13,9 @@ executed for it.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
+import os
 import platform
-import resource
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,7 +24,16 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from tools.command import ROOT, PipelineError, exclusive, replace, run_main
+from tools.alone import ALIKE
+from tools.command import (
+    ROOT,
+    PipelineError,
+    children_seconds,
+    exclusive,
+    replace,
+    run_main,
+    today,
+)
 from tools.digests import KEY, digests, sha, stale
 from tools.texts import BOOK, METADATA, SETS, SETUP, read_text, texts
 
@@ -38,7 +46,7 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
     """Make the notebook of one text; return the facts of the run."""
     name, before = path.relative_to(root), digests(path, root)
     notebook, begun = read_text(path), [0]
-    start = _children_seconds()
+    start = children_seconds()
     client = NotebookClient(
         notebook, timeout=SECONDS, kernel_name="python3", record_timing=False,
         store_widget_state=False, coalesce_streams=True,
@@ -46,7 +54,7 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
         on_cell_start=lambda cell, cell_index: begun.append(cell_index),
     )  # fmt: skip
     try:
-        client.execute()
+        client.execute(env=ALIKE | os.environ)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         where = _place(notebook.cells[: begun[-1] + 1])
         raise PipelineError(f"{name}: {where} {_reason(error)}") from None
@@ -59,7 +67,7 @@ def execute(path: Path, root: Path = ROOT) -> dict[str, object]:
         output.get("data", {}).pop(WIDGET, None)  # names a model by a random id
     _write(notebook, path, before)
     return {
-        "cpu_seconds": round(_children_seconds() - start, 1),
+        "cpu_seconds": round(children_seconds() - start, 1),
         "date": today(),
         "machine": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -98,17 +106,6 @@ def _write(notebook: nbformat.NotebookNode, path: Path, made_from: object) -> No
     """The notebook beside its text. Execution adds what a kernel reports of itself."""
     notebook.metadata = nbformat.from_dict({**METADATA, KEY: made_from})
     replace(path.with_suffix(".ipynb"), nbformat.writes(notebook) + "\n")
-
-
-def today() -> str:
-    """The date, for the records of a run."""
-    return datetime.datetime.now(datetime.UTC).date().isoformat()
-
-
-def _children_seconds() -> float:
-    """CPU seconds of the kernels that have ended."""
-
-    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def import_notebook(notebook: Path, root: Path = ROOT) -> None:

@@ -13,8 +13,7 @@ from statistics import median
 from typing import Any
 
 from tools.browser import browser_path, cold_visit, first_movement, launched
-from tools.command import ROOT, replace, run_main
-from tools.notebooks import today
+from tools.command import ROOT, replace, run_main, today
 from tools.serve import build, served
 
 RECORD = Path("chapters/reference/paint.json")

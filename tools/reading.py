@@ -20,8 +20,7 @@ from urllib.parse import urlsplit
 
 from tools.browser import launched, required_browser
 from tools.citations import uncited
-from tools.command import ROOT, PipelineError, replace, run_main
-from tools.notebooks import today
+from tools.command import ROOT, PipelineError, replace, run_main, today
 from tools.pdf import addresses, contents_file, fresh_site
 from tools.serve import served
 

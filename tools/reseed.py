@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from lib.claims import SEED_OFFSET, Verdict
-from tools.command import ROOT, PipelineError, exclusive, replace, run_main
+from tools.command import ROOT, PipelineError, exclusive, replace, run_main, today
 from tools.digests import digests
-from tools.notebooks import today
 from tools.texts import texts
 from tools.verdicts import code_of, page_name, page_rows, recorded
 

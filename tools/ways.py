@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import shutil
 import subprocess
 import sys
@@ -27,8 +26,14 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from lib.data import DataUnavailable, fashion_mnist
 from tools import wheel
-from tools.command import ROOT, PipelineError, replace, run_main
-from tools.notebooks import today
+from tools.command import (
+    ROOT,
+    PipelineError,
+    children_seconds,
+    replace,
+    run_main,
+    today,
+)
 from tools.texts import SETS, read_text, texts
 
 RECORD = Path("chapters/reference/ways.json")
@@ -83,20 +88,16 @@ def measure(folder: Path, given: list[str], package: Path) -> dict[str, Any]:
     empty, load = megabytes(folder), os.getloadavg()[0]
     given = [word.format(wheel=package) for word in given]
     given = [str(ROOT / word) if word.endswith(".txt") else word for word in given]
-    start, used = time.monotonic(), _cpu()
+    start, used = time.monotonic(), children_seconds()
     pip_install(python, *given)
     return {
         "date": today(),
         "seconds": round(time.monotonic() - start),
-        "cpu_seconds": round(_cpu() - used),
+        "cpu_seconds": round(children_seconds() - used),
         "load": round(load, 1),
         "packages": len(packages(python)),
         "megabytes": round(megabytes(folder) - empty),
     }
-
-
-def _cpu() -> float:
-    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def kernel(python: Path, folder: Path) -> None:
@@ -113,7 +114,7 @@ def run_alone(text: Path) -> dict[str, Any]:
     """Execute one notebook in an empty folder; say what ran, or what failed."""
     notebook = read_text(text)
     folder = Path(tempfile.mkdtemp(prefix="alone-"))
-    used = _cpu()
+    used = children_seconds()
     outcome: dict[str, Any] = {"date": today()}
     try:
         NotebookClient(
@@ -132,7 +133,10 @@ def run_alone(text: Path) -> dict[str, Any]:
     finally:
         shutil.rmtree(folder)
     ran = [c for c in notebook.cells if c.get("execution_count")]
-    return outcome | {"cells": len(ran), "cpu_seconds": round(_cpu() - used, 1)}
+    return outcome | {
+        "cells": len(ran),
+        "cpu_seconds": round(children_seconds() - used, 1),
+    }
 
 
 def main() -> int:

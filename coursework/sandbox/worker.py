@@ -24,7 +24,7 @@ from typing import Any
 from coursework.sandbox import values
 from coursework.sandbox.refuse import end_with_parent, refuse_calls
 from coursework.sandbox.shadows import install
-from lib.coursework import _same, _told
+from lib.coursework import describe_error, same_values
 
 PRINTED = 100_000  # characters that a cell may print
 SHOWN = 2_000_000  # characters that a cell may show
@@ -218,7 +218,7 @@ class Notebook:
         except BaseException as caught:
             kind, line = type(caught).__name__, _line(caught)
             error = {"failed": "raised", "kind": kind, "line": line}
-            error["said"] = _told(caught)
+            error["said"] = describe_error(caught)
         finally:
             sys.stdout, sys.stderr = streams
             if measure:
@@ -228,7 +228,7 @@ class Notebook:
             return {"failed": "off limits", "said": used}
         if error is not None:
             return error
-        if not _same(given, (args, kwargs)):
+        if not same_values(given, (args, kwargs)):
             return {"failed": "changes"}
         return {"value": value, "peak": peak}
 

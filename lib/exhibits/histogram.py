@@ -162,13 +162,13 @@ def draw_histogram(
     wanted = orthonormal_constant(state["tokens"], scale) / H
     whose = f"{len(y):,} " + ("coordinates of one network" if one else "networks")
     place = f"width {n}, H = {H}, σ = {scale:.3g}"
-    share, found = _two(squares / unit**2), f"excess kurtosis {_two(kurtosis)}"
+    share, tails = _two(squares / unit**2), f"excess kurtosis {_two(kurtosis)}"
     # One network has a bell, whatever its width: the limit is a law over networks.
     numbers = (
-        f"{found}, variance {share} times its mean over wide networks; over these the"
+        f"{tails}, variance {share} times its mean over wide networks; over these the"
         f" excess kurtosis is {_two(wanted)}"
         if one
-        else f"{found}, in the limit {_two(wanted)}; variance {share} times the limit's"
+        else f"{tails}, in the limit {_two(wanted)}; variance {share} times the limit's"
     )
     return figure(
         fig,

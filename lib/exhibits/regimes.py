@@ -64,8 +64,8 @@ GAUGES = (
            ", its outputs are visibly non-Gaussian")),
     Gauge("β/log m", "largest logit over log of tokens, β/log m", 0, 3, False, (1.0,),
           ("spreads out", "can keep to itself"),
-          (", no token can attend mostly to itself",
-           ", with equal queries and keys a token would attend mostly to itself")),
+          (", no token can single itself out",
+           ", with equal queries and keys a token would single itself out")),
     Gauge("m/d", "tokens over width, m/d", 0.01, 1000, True, (2.0,),
           ("one hemisphere", "no hemisphere")),
     # Each whole number has the room from half below to half above it.

@@ -218,7 +218,7 @@ export default ({ stage, state, values, redraw, act, put }) => {
       const sure = state.sure[image * steps.length + near];
       return (
         `Training step ${Math.round(step)}, layer ${short(layer)}${interpolated() ? ", interpolated" : ""}: mean cosine ${number(cosine)} (before training ${number(first)}),` +
-        ` ${m} tokens in ${clusters.toFixed(1)} clusters. Label: ${names[image]}; after ${steps[near]} steps the network says ${guess} (${sure} %).`
+        ` ${m} tokens in ${clusters.toFixed(1)} clusters. Label: ${names[image]}; after ${steps[near]} step${steps[near] === 1 ? '' : 's'} the network says ${guess} (${sure} %).`
       );
     },
   };

@@ -18,7 +18,7 @@ from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
 from lib.figures.live import Exhibit, live
 from lib.figures.theme import COLORS, INK, style
-from lib.transformer import Transformer, inspect
+from lib.transformer import Trace, Transformer, inspect
 from lib.transformer.classifier import require_labels
 
 State = Mapping[str, Any]
@@ -100,30 +100,15 @@ def training(
     at = require_within("step", steps[-1] if step is None else step, 0, steps[-1])
     layer = require_within("layer", depth if layer is None else layer, 0, depth)
     require_count("image", image, least=0, most=len(names) - 1)
-    tokens = np.stack([run.tokens for run in runs])  # (steps, layers, k, m, n)
-    measured = [[inspect(each[:, [i]], bins=BINS) for each in tokens]
-                for i in range(len(names))]  # fmt: skip
-    places = np.stack([planes(tokens[:, :, i]) for i in range(len(names))])
-    guesses = softmax(np.stack([run.logits for run in runs]))  # (steps, k, classes)
-    shares = np.array([[e.histogram for e in row] for row in measured])
-    state = {
+    state = _measured(runs) | {
         "steps": steps,
         "layers": depth + 1,
-        "bins": BINS,
-        "top": float(np.ceil(10 * shares.max()) / 10),
         "scale": SCALE,
         "side": SIDE,
-        # Images first: one image is one part of each of these.
-        "places": np.round(SCALE * places / np.abs(places).max()),
-        "shares": np.round(shares, 4),
-        "cosines": np.round([[e.cosines for e in row] for row in measured], 3),
-        "clusters": [[e.clusters for e in row] for row in measured],
-        "guesses": guesses.argmax(-1).T,
-        "sure": np.round(100 * guesses.max(-1).T),
         "pictures": [stored(tile) for tile in tiles],
         "names": [*names],
         "classes": [*classes],
-    }  # fmt: skip
+    }
     opens = {"step": at, "layer": layer, "image": float(image)}
     return live(
         "training",
@@ -144,6 +129,26 @@ def training(
         kernels={},
         caption=f"{caption} {_DRAWN}" if isinstance(caption, str) else caption,
     )  # fmt: skip
+
+
+def _measured(runs: Sequence[Trace]) -> dict[str, Any]:
+    """Drawings of runs on the same images, by image first."""
+    tokens = np.stack([run.tokens for run in runs])  # (steps, layers, k, m, n)
+    images = range(tokens.shape[2])
+    seen = [[inspect(each[:, [i]], bins=BINS) for each in tokens] for i in images]
+    places = np.stack([planes(tokens[:, :, i]) for i in images])
+    shares = np.array([[each.histogram for each in row] for row in seen])
+    guesses = softmax(np.stack([run.logits for run in runs]))  # (steps, k, classes)
+    return {
+        "bins": BINS,
+        "top": float(np.ceil(10 * shares.max()) / 10),
+        "places": np.round(SCALE * places / np.abs(places).max()),
+        "shares": np.round(shares, 4),
+        "cosines": np.round([[each.cosines for each in row] for row in seen], 3),
+        "clusters": [[each.clusters for each in row] for row in seen],
+        "guesses": guesses.argmax(-1).T,
+        "sure": np.round(100 * guesses.max(-1).T),
+    }
 
 
 def _require_models(saved: Mapping[int, Transformer]) -> list[Transformer]:
@@ -214,6 +219,10 @@ def between(saved: Array, steps: Sequence[int], step: float, layer: float) -> Ar
     return np.asarray(at[floor] + (layer - floor) * (at[floor + 1] - at[floor]))
 
 
+def _steps(step: float) -> str:
+    return f"{step:.3g} step" + "s" * (step != 1)
+
+
 def draw_training(
     state: State, *, step: float, layer: float, image: float
 ) -> BookFigure:
@@ -233,7 +242,7 @@ def draw_training(
         pile = fig.add_axes((0.6, 0.2, 0.37, 0.75))
         _draw_plane(plane, places, picture, state["side"], "-" if exact else ":")
         _draw_pile(pile, shares, before, state["top"])
-    name, at = state["names"][i], f"layer {layer:.3g} after {step:.3g} steps"
+    name, at = state["names"][i], f"layer {layer:.3g} after {_steps(step)}"
     at += "" if exact else " (interpolated)"
     return figure(
         fig,

@@ -113,10 +113,12 @@ class Pass(Protocol):
     """A forward pass: logits, and the way back to the parameters."""
 
     @property
-    def logits(self) -> Array: ...  # noqa: D102
+    def logits(self) -> Array:
+        """Logits of images, shape (batch, classes)."""
 
     @property
-    def back(self) -> Callable[[Array], dict[str, Array]]: ...  # noqa: D102
+    def back(self) -> Callable[[Array], dict[str, Array]]:
+        """The gradient with respect to the parameters, of that to the logits."""
 
 
 def loss_and_gradient(

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from math import factorial
 
 import numpy as np
 import pytest
@@ -155,6 +156,15 @@ def test_bound_is_sharp_as_the_scores_tend_to_zero(order):
     seen = bound > 1e-15  # the softmax itself is rounded to about 1e-17
     ratio = remainder.max(axis=-1)[seen] / bound[seen]
     assert seen.sum() > 40 and 0.93 < ratio.min() < ratio.max() < 1.02
+
+
+def test_bound_of_large_scores_has_the_constants_of_its_formula():
+    """For a wide range neither the exponential nor the next order is the smaller."""
+    R = 600.0
+    for k, constant in enumerate((1 / 4, 1 / (6 * 3**0.5), 1 / 8, 1 / 6)):
+        wanted = constant * R ** (k + 1) / factorial(k + 1)
+        found = attention.remainder_bound([0.0, 0.0, R], k)
+        assert found == pytest.approx(wanted, rel=1e-13, abs=0)
 
 
 def test_last_constant_of_the_bound_is_made_of_bounds_on_cumulants():

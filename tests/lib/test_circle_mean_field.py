@@ -38,6 +38,17 @@ def test_quantile_tokens_have_equal_shares_between_them(n):
     np.testing.assert_allclose(share(found), expected, atol=3e-15, rtol=0)
 
 
+def test_quantile_tokens_between_two_nodes_have_their_shares():
+    """Cells of a hundred tokens each, with more density at either end of a cell."""
+    nodes = 2 * np.pi * np.arange(5) / 5
+    for slope in (0.9, -0.9):
+        found = quantile_tokens(1 + slope * np.cos(nodes), 500)
+        share = (found + slope * np.sin(found)) / (2 * np.pi)
+        expected = (np.arange(500) + 0.5) / 500
+        np.testing.assert_allclose(share, expected, atol=3e-15, rtol=0)
+        assert (np.diff(found, prepend=0, append=2 * np.pi) > 0).all()
+
+
 def test_quantile_tokens_represent_a_smooth_density_exponentially():
     errors = [
         np.abs(
@@ -178,6 +189,10 @@ def test_the_last_tenth_of_few_modes_is_the_last_one():
             ["density must have mean 1, got 0.5"],
         ),
         (lambda: quantile_tokens(1 + np.cos(NODES), 3), ["density", "positive"]),
+        (  # positive at its nodes, but the interpolation of a peak swings below 0
+            lambda: quantile_tokens([8.2, *8 * [0.1]], 3),
+            ["density", "negative between its nodes"],
+        ),
         (lambda: quantile_tokens(BUMPS, 0), ["n", "0"]),
         (lambda: quantile_tokens(BUMPS, 10**8 + 1), ["n", "100000001"]),
     ],

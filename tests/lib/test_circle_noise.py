@@ -24,6 +24,8 @@ def test_critical_noise_balances_the_growth_of_every_mode(d, normalize):
         assert rates[0] == pytest.approx(0, abs=1e-15) and rates[1:].max() < 0
     assert noise.critical_noise(0.0, d=d) == pytest.approx(1 / d)
     assert noise.critical_noise(3.0, False) == pytest.approx(ive(1, 3.0) / 3)
+    quotient = ive(1, 3.0) / ive(0, 3.0)
+    assert noise.critical_noise(3.0) == pytest.approx(quotient / 3)
 
 
 def test_tricritical_beta_is_where_the_curvature_vanishes():
@@ -149,6 +151,15 @@ def test_two_noisy_tokens_have_the_law_of_their_difference():
     cosines = np.cos(end[:, 1] - end[:, 0])
     spread = cosines.std() / np.sqrt(paths)
     assert abs(cosines.mean() - exact) < 5 * spread < 0.02
+
+
+@pytest.mark.parametrize(("beta", "steps"), [(1.0, 3), (-5.0, 18)])
+def test_the_longest_step_is_allowed(beta, steps):
+    """As many steps as the message of fewer asks for."""
+    with pytest.raises(ValueError, match=f"steps must be at least {steps} for"):
+        noise.langevin([0.0], beta, 0.1, 3.0, steps - 1, rng=RNG)
+    run = noise.langevin([0.0], beta, 0.1, 3.0, steps, rng=RNG)
+    assert run.times.size == steps + 1
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lib.core.psd import canonical_columns, require_grams
+from lib.core.psd import canonical_columns, gram_root, rank, require_grams
 
 
 def rng(key=0):
@@ -33,3 +33,12 @@ def test_matrices_may_differ_from_their_transpose_by_one_part_in_1e12():
                 continue
             with pytest.raises(ValueError, match="x must be symmetric"):
                 require_grams("x", matrix)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_rank_of_several_roots_is_the_largest(order):
+    """Rounding has no part in it: the second one has eigenvalues of 1e-16."""
+    tokens = rng().normal(size=(4, 2))
+    grams = np.stack([np.ones((4, 4)), tokens @ tokens.T, np.zeros((4, 4))])
+    roots = gram_root(grams)
+    assert rank(roots[order]) == 2 and [rank(root) for root in roots] == [1, 2, 0]

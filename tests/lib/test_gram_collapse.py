@@ -107,3 +107,14 @@ def test_other_layers_are_refused(layer, message):
 def test_equal_tokens_have_no_residual():
     with pytest.raises(ValueError, match="tokens that are all equal"):
         log_residual(np.zeros((M, M)), LAYER, 2, paths=1, rng=np.random.default_rng())
+
+
+@pytest.mark.parametrize(
+    ("size", "layer"),
+    [(1e6, LAYER), (1e-100, PlainLayer(N, 16, 0.0, 1e300, tau0=1e-20))],
+)
+def test_tokens_that_leave_the_float_range_are_refused(size, layer):
+    """Also where that is one direction of the deviations, and the mean stays within."""
+    gram0, rng = size * np.outer([1, -1, 2, 3], [1, -1, 2, 3]), np.random.default_rng(4)
+    with pytest.raises(ValueError, match="left the float range"):
+        log_residual(gram0, layer, 2, paths=3, rng=rng)

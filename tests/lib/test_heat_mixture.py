@@ -129,6 +129,12 @@ def test_transport_is_monotone_and_carries_one_law_to_the_other():
     assert (np.abs(ends) > 45).all()
 
 
+def test_transport_takes_a_median_to_the_one_of_the_quantile_function():
+    """Where F = ½ to rounding between 2 and 4, the same of these points is found."""
+    law = GaussianMixture([0, 2, 4, 8], np.full(4, 0.01), np.full(4, 0.25))
+    assert GaussianMixture([0], [1], [1]).transport(0.0, law) == law.ppf(0.5)
+
+
 def test_transport_along_the_heat_flow_solves_its_ordinary_equation():
     x, t, h = np.linspace(-6, 6, 25), 0.5, 1e-4
     now, ahead, behind = (MIXTURE.transport(x, MIXTURE.heat(t + d)) for d in (0, h, -h))

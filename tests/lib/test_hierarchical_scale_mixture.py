@@ -43,3 +43,6 @@ def test_mixture_of_given_variances_is_their_mean():
     with pytest.raises(ValueError, match="v is 0 with positive probability"):
         mixed.density(0.0)
     np.testing.assert_array_equal(ScaleMixture([2.0] * 40).variance(), 2.0)
+    once = ScaleMixture([0.0, 2.0, 0.0, 0.0])  # besides the zeros a single value
+    assert once.variance() == pytest.approx(0.5, rel=1e-14, abs=0)
+    assert once.cdf(1.0) == pytest.approx((3 + ndtr(0.5**0.5)) / 4, rel=1e-14, abs=0)

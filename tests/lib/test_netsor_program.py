@@ -285,6 +285,23 @@ def test_check_names_hypothesis_and_line(program, count, parts):
         program.limit(program.scalars, size=5, rng=rng())
 
 
+def test_the_error_counts_what_it_does_not_name():
+    for unbounded in (1, 2):
+        program = Program()
+        bounded = [k >= unbounded for k in range(2)]
+        tokens = [
+            program.nonlin(clip, x, bounded=flag)
+            for x, flag in zip(program.inputs(COV), bounded, strict=True)
+        ]
+        score = program.dot(*(program.matmul(program.matrix(), x) for x in tokens))
+        first, *others = program.check()
+        assert len(others) == unbounded - 1
+        with pytest.raises(ValueError) as error:
+            program.kernel(score, score)
+        more = ", and 1 more" if others else ""
+        assert str(error.value) == f"the theorem does not apply: {first}{more}"
+
+
 def test_formulas_without_their_hypotheses():
     """Unbounded tokens and reused matrices have a formal limit, tied scores none."""
     for options in ({"bounded": False}, {"reuse": True}):

@@ -1,7 +1,6 @@
 """Which limit a model is in: every number against simulations at three sizes."""
 
 import json
-import re
 import subprocess
 import sys
 
@@ -88,7 +87,7 @@ def test_explosion_is_that_of_simulated_pairs(width):
 
 
 @pytest.mark.parametrize("m", [1, 2, 16, 1024])
-@pytest.mark.parametrize("spread", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("spread", [0.1, 1.0, 4.0, 10.0])
 def test_the_constant_is_that_of_hierarchical(m, spread):
     mean, square, _ = numbers.overlap(m, spread, numbers.score_nodes(m, spread))
     wanted = orthonormal_constant(m, spread)
@@ -366,23 +365,8 @@ def test_every_preset_answers(name):
     assert [*vars(rows[0])] == KEYS
     assert all(np.isfinite(each.value) for each in rows if each.value is not None)
     assert not [each for each in rows if each.value is None and each.limit == ""]
-    bibliography = (ROOT / "chapters/reference/references.bib").read_text("utf-8")
-    assert f"{{{PRESETS[name].family.source}," in bibliography
     uncovered = {"trained weights", "RoPE, ALiBi", "GELU, SwiGLU"}
     assert uncovered <= {each.quantity for each in rows if each.value is None}
-
-
-def test_labels_are_those_of_statements():
-    text = "".join(p.read_text("utf-8") for p in (ROOT / "chapters").glob("[0-9]*.md"))
-    labels = {*re.findall(r"^:label: (\S+)", text, flags=re.M)}
-    cases = [
-        GPT2, GPT2 | {"layers_shared": True}, GPT2 | {"temperature": 1e-6},
-        GPT2 | {"temperature": 1e9},
-    ]  # fmt: skip
-    for case in cases:
-        for each in describe(**case):
-            assert each.statement in labels or each.statement == ""
-            assert each.statement or each.value is None or case.get("layers_shared")
 
 
 def test_shared_layers_have_clusters_and_no_proportional_limit():

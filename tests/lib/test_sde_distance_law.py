@@ -62,6 +62,15 @@ def test_scale_function_is_a_martingale():
     assert kept == pytest.approx(scale(2.0), abs=1e-4)
 
 
+@pytest.mark.parametrize("scale", [1e-40, 1e-6, 1e40])
+def test_distances_scale_like_tau0(scale):
+    """The diffusion of Δ/τ0 is that of τ0 = 1: the same masses, far from 1 too."""
+    points, masses = distance_law(2.0, 0.5, 0.5, 1.0)
+    scaled, found = distance_law(2.0 * scale, 0.5, 0.5 * scale, 1.0)
+    np.testing.assert_allclose(scaled / scale, points, rtol=1e-12)
+    np.testing.assert_allclose(found, masses, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["distance0", "branch", "tau0", "horizon", "spacing"])
 def test_bad_numbers_are_named(name):
     good = dict(distance0=1.0, branch=0.5, tau0=1.0, horizon=1.0, spacing=0.1)

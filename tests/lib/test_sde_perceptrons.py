@@ -112,8 +112,9 @@ def test_smooth_drift_is_that_of_a_wide_layer(function, second, third, branch):
     assert sde.drift([[2.0]]) == pytest.approx(weight * growth * 2)
 
 
+@pytest.mark.parametrize(("second", "third"), [(3.0, 0.0), (0.0, 6.75), (0.0, -6.75)])
 @pytest.mark.parametrize("branch", [None, 0.1])
-def test_a_slow_branch_does_not_divide_the_steps(branch, monkeypatch):
+def test_a_slow_branch_does_not_divide_the_steps(branch, second, third, monkeypatch):
     """An activation moves V as fast as γ² tells, and steps are divided as for that."""
     calls, advance = [], SmoothSDE._advance
 
@@ -122,7 +123,7 @@ def test_a_slow_branch_does_not_divide_the_steps(branch, monkeypatch):
         return advance(self, root, step, rng)
 
     monkeypatch.setattr(SmoothSDE, "_advance", recorded)
-    sde = SmoothSDE(3.0, 0.0, branch=branch)
+    sde = SmoothSDE(second, third, branch=branch)
     simulate(sde, [[1.0]], 0.1, 4, paths=3, rng=rng(5), save_every=4)
     assert len(calls) == 4 if branch else len(calls) > 4
 

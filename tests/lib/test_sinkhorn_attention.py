@@ -64,3 +64,12 @@ def test_attention_masks_and_extremes():
         sinkhorn_attention([[0.0, -np.inf], [1.0, -np.inf]], 2)
     with pytest.raises(ValueError, match="scores has a row of -inf only"):
         sinkhorn_attention([[0.0, 1.0], [-np.inf, -np.inf]], 1)
+
+
+def test_masked_rows_and_columns_of_a_batch():
+    """A key that is masked for all queries is no error of one softmax."""
+    scores = np.zeros((2, 3, 3))
+    scores[1, :, 0] = -np.inf
+    np.testing.assert_array_equal(sinkhorn_attention(scores, 1)[1], [[0, 0.5, 0.5]] * 3)
+    with pytest.raises(ValueError, match="scores has a row of -inf only"):
+        sinkhorn_attention(scores.mT, 1)

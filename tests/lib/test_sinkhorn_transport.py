@@ -319,6 +319,16 @@ def test_frozen_flows_say_so_and_others_do_not():
     np.testing.assert_allclose(found.effective_neighbors(), 3, rtol=1e-12)
 
 
+def test_half_of_the_weight_is_not_most_of_it():
+    """Two tokens of four are alone, and the others share their attention."""
+    x = [[-50.0], [0.0], [50.0], [50.5]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not self_transport(x, 1.0).frozen
+    with pytest.warns(FrozenFlowWarning):
+        assert self_transport(x, 1.0, weights=[0.25, 0.375, 0.1875, 0.1875]).frozen
+
+
 def test_tiny_eps_and_tiny_weights_need_no_logarithms():
     """Against the iteration f ← ½(f + Sf) by logarithms, in the tails of a density."""
     x = np.linspace(-25, 25, 200)[:, None]

@@ -123,6 +123,7 @@ def test_equal_tokens_are_one_from_the_start():
         (lambda: coalesce(X, -1.0), ["beta", "-1.0"]),
         (lambda: coalesce(X, 40.0, radius=0.2), ["radius", "0.2"]),
         (lambda: coalesce(X, 1e8), ["radius", "beta=100000000.0"]),
+        (lambda: coalesce(X, 4.0, tol=0.0101), ["tol", "0.0101"]),
         (lambda: coalesce(X[None], 4.0), ["x0", "(1, 40, 2)"]),
         (lambda: coalesce(X, 4.0, clusters=0), ["clusters", "0"]),
     ],

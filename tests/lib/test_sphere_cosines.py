@@ -123,10 +123,21 @@ def test_entries_may_differ_by_the_tolerance_and_no_more():
         cosines.merged_share([[1, 1.01e-8], [0, 1]], 0.1)
 
 
+def test_cosines_may_exceed_one_by_the_tolerance_and_no_more():
+    def pair(cosine):
+        return [[1, cosine], [cosine, 1]]
+
+    assert cosines.merged_share(pair(1 + 0.99e-8), 0.1) == 1
+    for excess in (1.01e-8, 1e-6):
+        with pytest.raises(ValueError, match="must be at most 1, got 1.00000"):
+            cosines.merged_share(pair(1 + excess), 0.1)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: cosines.simulate(2 * np.eye(3), 1.0, 1, 1), ["cosines0", "2"]),
+        (lambda: cosines.root(np.diag([1, 0.5, 1])), ["ones on the", "got 0.5"]),
         (lambda: cosines.simulate(np.ones((2, 3)), 1.0, 1, 1), ["cosines0", "(2, 3)"]),
         (lambda: cosines.root(np.eye(3) + np.tri(3, k=-1)), ["cosines", "symmetric"]),
         (lambda: cosines.root([[1, 2.0], [2, 1]]), ["cosines", "2"]),

@@ -105,6 +105,16 @@ def test_short_times_keep_their_digits(step, normalize):
     np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+def test_short_times_keep_their_digits_where_the_speed_varies(normalize):
+    """By a factor of e^(β step), up to 1000, within the step."""
+    betas = [100.0, 300.0, 700.0]
+    for gap in (0.991, 0.995):
+        found = equiangular_time(2, betas, gap, normalize)
+        expected = [by_quadrature(2, b, gap, normalize) for b in betas]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @pytest.mark.filterwarnings("error")
 def test_rounding_beyond_an_end_is_the_end():
     for end, n in ((1, 3), (-1, 2)):

@@ -1,5 +1,6 @@
 """Fields, flows and energies on the sphere, against definitions and closed forms."""
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -122,6 +123,17 @@ def test_blocks_and_batches_change_nothing(shape, causal):
     expected = np.exp(2 * x @ x.mT).mean(axis=(-2, -1)) / 4
     np.testing.assert_allclose(energies, expected, rtol=1e-13)
     assert np.shape(energies) == tuple(batch)
+
+
+@pytest.mark.parametrize(("systems", "n"), [(1, 2000), (600, 60)])
+def test_scores_of_many_tokens_are_never_held_at_once(systems, n):
+    """Blocks of 1 MB and what is made of them, where all scores are 17 MB or more."""
+    x = sphere.uniform_tokens(n, 2, systems=systems, rng=np.random.default_rng(1))
+    tracemalloc.start()
+    sphere.attention_output(x, 2.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8e6
 
 
 @pytest.mark.parametrize(

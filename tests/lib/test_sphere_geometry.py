@@ -25,6 +25,14 @@ def test_clusters_are_connected_components():
     np.testing.assert_array_equal(sphere.cluster_labels(near, 1.5e-10), [0, 0, 1])
 
 
+def test_tokens_whose_squares_leave_the_range_have_a_direction():
+    y = np.array([[3e200, 4e200], [-3e-200, 4e-200], [5e-324, 0], [0, 2]])
+    expected = [[0.6, 0.8], [-0.6, 0.8], [1, 0], [0, 1]]
+    np.testing.assert_allclose(unit(y), expected, rtol=1e-15)
+    with pytest.raises(ValueError, match="make a token 0"):
+        unit(np.append(y, np.zeros((1, 2)), axis=0))
+
+
 def test_uniform_tokens_have_their_law():
     """A coordinate in d = 3 is uniform on [−1, 1] (Archimedes): KS at 1e-6."""
     x = sphere.uniform_tokens(20_000, 3, rng=np.random.default_rng(6))

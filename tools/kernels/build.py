@@ -11,7 +11,7 @@ import numpy as np
 
 from tools.command import PipelineError, replace
 from tools.kernels.catalog import KERNELS, Kernel
-from tools.kernels.emitter import emit
+from tools.kernels.emitter import Emitter
 from tools.kernels.graph import Refused, Shape
 from tools.kernels.recorder import Program, record
 
@@ -44,7 +44,9 @@ def recorded(kernel: Kernel, start: int, seed: int) -> Program:
 
 def module(kernel: Kernel) -> str:
     """The module of a kernel; Refused if two recordings are not one program."""
-    one, other = (emit(recorded(kernel, *each), title(kernel)) for each in RECORDINGS)
+    one, other = (
+        Emitter(recorded(kernel, *each)).module(title(kernel)) for each in RECORDINGS
+    )
     if one != other:
         lines = zip(one.splitlines(), other.splitlines(), strict=False)
         first = next((pair for pair in lines if pair[0] != pair[1]), ("...", "nothing"))

@@ -1,96 +1,93 @@
 """A recorded graph as JavaScript: loops over Float64Array, and nothing else.
 
-Axes of at most :data:`SHORT` entries are written out; each other axis is a loop. Cheap
-values are written where they are used, others are computed once
-(:meth:`Emitter.choose`), in loops that are shared wherever one needs of another nothing
-but the entry at hand (:meth:`Emitter.fuse`). The outermost loop runs over i, the next
-over j: the text of an entry is the same in every loop.
+An axis of free size is a loop. Every other axis is written out: each entry along it is
+a *cell* of its own. A cell is written where it is used when that is cheap, else
+computed once (:meth:`Emitter.choose`), in loops that are shared wherever one needs of
+another nothing but the entry at hand (:meth:`Emitter.fuse`). The outermost loop runs
+over i, the next over j: the text of a cell is the same in every loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import reduce
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial, reduce
 from itertools import product
 from math import prod
 
-import numpy as np
-
-from tools.kernels.graph import Along, Node, Refused, Size
-from tools.kernels.operations import ATOM, OPERATIONS, REDUCTIONS, expression, number
+from tools.kernels.graph import Node, Refused, Shape, free
+from tools.kernels.operations import ATOM, OPERATIONS, REDUCTIONS, Text, applied, number
 from tools.kernels.recorder import Program
 
-SHORT = 8
 NOMINAL = 64  # what a free size counts for
 WORTH = 1.5  # operations for each entry above which a value is kept
-LEAVES = {"input", "literal", "constant", "size", "arange", "view", "concatenate"}
 VARIABLES = "ijkl"
-Index = int | str  # of an entry along an axis: a number, or an expression of i, j, ...
-At = tuple[Index, ...]
-Text = tuple[str, int]  # an expression, and how tightly it binds
-Load = Callable[[Node, At], Text]
+At = tuple[int | str, ...]  # along each axis a number, or one of i, j, ...
 
 
-@dataclass(eq=False)
-class Loop:
-    """A loop over a size; what is written before, in and after it."""
-
-    size: Size
-    depth: int
-    body: list[Loop | Node] = field(default_factory=list)
-    hoisted: dict[str, str] = field(default_factory=dict)  # entries read before it
+def places(shape: Shape, depth: int = 0) -> Iterator[At]:
+    """Entries that are written out; where an axis is a loop, at its variable."""
+    names = iter(VARIABLES[depth:])
+    return product(
+        *([next(names)] if isinstance(size, str) else range(size) for size in shape)
+    )
 
 
-def is_long(size: Size) -> bool:
-    return isinstance(size, str) or size > SHORT
+def extent(shape: Shape) -> str:
+    """Number of entries."""
+    fixed = prod(size for size in shape if isinstance(size, int))
+    return " * ".join([*free(shape), *[str(fixed)] * (fixed != 1)]) or "1"
 
 
-def count(sizes: Iterable[Size]) -> int:
-    return prod(NOMINAL if isinstance(size, str) else size for size in sizes)
-
-
-def summed(node: Node) -> tuple[Size, ...]:
-    """Sizes of the axes that a reduction takes away."""
-    return node.data[2][len(node.shape) :] if node.op == "reduce" else ()
-
-
-def reduces(node: Node) -> bool:
-    """Tell whether a loop is needed for an entry."""
-    return any(map(is_long, summed(node)))
-
-
-def loops(node: Node) -> list[Size]:
-    """Sizes of the loops in which an entry, or a term of it, is computed."""
-    return [size for size in (*node.shape, *summed(node)) if is_long(size)]
-
-
-def outer(node: Node) -> list[int]:
-    """The axes of a node that are loops."""
-    return [axis for axis, size in enumerate(node.shape) if is_long(size)]
-
-
-def cells(node: Node) -> Iterator[At]:
-    """Indices of the entries that are computed together: i, j, ... along loops."""
-    names = iter(VARIABLES)
-    return product(*([next(names)] if is_long(s) else range(s) for s in node.shape))
-
-
-def flat(shape: tuple[Size, ...], at: At) -> str:
+def flat(shape: Shape, at: At) -> str:
     """Place of an entry in an array that is stored row by row."""
-    parts, constant = [], 0
+    terms, constant = [], 0
     for axis, index in enumerate(at):
-        rest = shape[axis + 1 :]
-        stride = prod(size for size in rest if isinstance(size, int))
-        letters = [size for size in rest if isinstance(size, str)]
-        if isinstance(index, int) and not letters:
-            constant += stride * index
+        stride = extent(shape[axis + 1 :])
+        if isinstance(index, int) and stride.isdecimal():
+            constant += index * int(stride)
         elif index != 0:
-            factors = [*letters, *[str(stride)] * (stride > 1)]
-            plain = not factors or str(index).isalnum()
-            factors.append(str(index) if plain else f"({index})")
-            parts.append(" * ".join(factors))
-    return " + ".join([*parts, *[str(constant)] * (constant > 0 or not parts)])
+            terms.append(f"{stride} * {index}".removeprefix("1 * "))
+    return " + ".join([*terms, *[str(constant)] * (constant > 0 or not terms)])
+
+
+class Loop:
+    """A loop over a size: what is in it, and entries that are read before it."""
+
+    def __init__(self, size: str, depth: int):
+        self.size, self.depth = size, depth
+        self.body: list[Loop | Cell] = []
+        self.sums: list[Cell] = []  # they start before it
+        self.hoisted: dict[str, str] = {}
+
+
+class Cell:
+    """A value of the graph at given places of fixed axes, for loops over free ones.
+
+    ``outer`` are the sizes of the loops over its entries, ``loops`` these and those
+    over the terms of an entry. ``parts`` is what one turn of its loops needs.
+    """
+
+    def __init__(self, node: Node, at: At, parts: list[Read]):
+        self.node, self.at, self.parts = node, at, parts
+        self.outer = free(node.shape)
+        self.loops = free(node.args[0].shape) if node.op in REDUCTIONS else self.outer
+        self.kept, self.number = False, 0
+        self.reads: set[Read] = set()  # kept cells in its text, and where along loops
+        self.path: tuple[Loop, ...] = ()  # the loops around its statement
+        self.memory: Shape = ()  # of the loops that not all its readers are in
+
+    def along(self, at: At) -> At:
+        """Where an entry is along the loops."""
+        sizes = zip(at, self.node.shape, strict=True)
+        return tuple(k for k, size in sizes if isinstance(size, str))
+
+    def common(self, path: tuple[Loop, ...]) -> int:
+        """Number of the loops over the entries that are open on a path."""
+        return len({*self.path[: len(self.outer)]} & {*path})
+
+
+Read = tuple[Cell, At]
 
 
 class Emitter:
@@ -102,341 +99,222 @@ class Emitter:
         taken = {each for each in names if names.count(each) > 1 or each in VARIABLES}
         if taken:
             raise Refused(f"names are taken: {', '.join(sorted(taken))}")
-        self.order = ordered([*program.outputs.values(), *dict(program.guards)])
-        self.named = {node: name for name, node in program.outputs.items()}
-        self.stored = self.choose()
-        kept = [node for node in self.order if node in self.stored]
-        self.names = {node: k for k, node in enumerate(kept)}
-        self.constants: dict[str, str] = {}
+        self.cells: dict[tuple[Node, At], Cell] = {}  # each after its parts
         self.here: tuple[Loop, ...] = ()
-        self.reads = {node: self.read_by(self.computed, node) for node in kept}
-        guards = (self.read_by(self.entry, guard) for guard in dict(program.guards))
-        self.asked = {node for reads in guards for node in reads}
-        self.path: dict[Node, tuple[Loop, ...]] = {}
-        self.body = self.fuse(kept, ())
-        self.shared = {node: self.shared_loops(node) for node in kept}
         self.hoists = 0
+        # Arrays are written into outputs; numbers and guards are read at the end.
+        at_end = [guard for guard, _ in program.guards]
+        for name, node in program.outputs.items():
+            if not node.shape:
+                at_end.append(node)
+                continue
+            output = Node("output", (node,), name, node.shape)
+            for at in places(node.shape):
+                self.read(output, at)
+        self.read(Node("end", tuple(at_end)), ())
+        self.choose()
+        kept = [cell for cell in self.cells.values() if cell.kept]
+        for cell in kept:
+            cell.reads = set(self.sources(cell.parts))
+        self.body = self.fuse(kept[:-1], ())
+        self.allot(kept)
 
-    # What is computed once.
+    # Cells.
 
-    def choose(self) -> set[Node]:
-        """Outputs, sums over loops, and what would be computed again and again."""
-        cost: dict[Node, float] = {}
-        for node in self.order:
-            own = OPERATIONS[node.op].cost if node.op in OPERATIONS else 0
-            below = own + sum(cost[arg] for arg in node.args)
-            terms = count(summed(node))
-            cost[node] = terms * (below + len(node.args)) - 1 if terms > 1 else below
-        asked = dict.fromkeys(self.order, 0.0)
-        for guard, _ in self.program.guards:
-            asked[guard] += 1
-        stored = set()
-        for node in reversed(self.order):
-            entries = count(node.shape)
-            again = cost[node] * (asked[node] / entries - 1)
-            repeated = node.op not in LEAVES and again > WORTH
-            if node in self.named or repeated or reduces(node):
-                stored.add(node)
-            computed = entries if node in stored else asked[node]
-            for arg in node.args:
-                asked[arg] += computed * count(summed(node))
-        return stored
+    def read(self, node: Node, at: At) -> Read:
+        """The cell of an entry, behind views and arrays that were put together.
 
-    # Entries as expressions.
-
-    def entry(self, node: Node, at: At, load: Load) -> Text:
-        """An entry where it is used: read, or computed on the spot."""
+        Numpy lines arrays up at their last axes, and repeats those of one entry.
+        """
         pairs = zip(node.shape, at[len(at) - len(node.shape) :], strict=True)
         at = tuple(0 if size == 1 else k for size, k in pairs)
-        if node.op == "input" or node in self.stored:
-            return load(node, at)
-        return self.computed(node, at, load)
+        if node.op == "view":
+            read = ((0 if k is None else at[k], start) for k, start in node.data)
+            source = (k + start if start else k for k, start in read)
+            return self.read(node.args[0], tuple(source))
+        if node.op == "concatenate":
+            axis, place = node.data, at[node.data]
+            for arg in node.args:
+                if place < arg.shape[axis]:
+                    return self.read(arg, (*at[:axis], place, *at[axis + 1 :]))
+                place -= arg.shape[axis]
+        names = iter(VARIABLES)
+        pairs = zip(at, node.shape, strict=True)
+        own = tuple(next(names) if isinstance(size, str) else k for k, size in pairs)
+        if (node, own) not in self.cells:
+            self.cells[node, own] = Cell(node, own, self.parts(node, own))
+        return self.cells[node, own], at
 
-    def computed(self, node: Node, at: At, load: Load) -> Text:
-        """An entry computed from the arguments of its node."""
-        match node.op:
-            case "input":
-                return load(node, at)
-            case "literal":
-                return number(node.data)
-            case "size":
-                return node.data, ATOM
-            case "constant":
-                return self.constant(node, at)
-            case "arange":
-                return str(at[0]), ATOM
-            case "view":
-                source = (k if isinstance(k, int) else moved(at, k) for k in node.data)
-                return self.entry(node.args[0], tuple(source), load)
-            case "concatenate":
-                return self.part(node, at, load)
-            case "reduce":
-                return self.terms(node, at, load)
-        return expression(node.op, [self.entry(arg, at, load) for arg in node.args])
+    def parts(self, node: Node, at: At) -> list[Read]:
+        """What an entry is computed from, in one turn of its loops."""
+        terms = node.args[0].shape[len(at) :] if node.op in REDUCTIONS else ()
+        return [
+            self.read(arg, (*at, *rest))
+            for rest in places(terms, len(free(node.shape)))
+            for arg in node.args
+        ]
 
-    def terms(self, node: Node, at: At, load: Load) -> Text:
-        """The terms of a reduction over the axes that are written out."""
-        how, labels, sizes = node.data
-        names = iter(VARIABLES[len(outer(node)) :])
-        free = ([next(names)] if is_long(s) else range(s) for s in sizes[len(at) :])
-        total: list[Text] = []
-        for rest in product(*free):
-            place = (*at, *rest)
-            factors = [
-                self.entry(arg, tuple(place[label] for label in own), load)
-                for arg, own in zip(node.args, labels, strict=True)
-            ]
-            total.append(folded("multiply", factors))
-        return folded(REDUCTIONS[how][1], total)
+    # What is computed once, and where.
 
-    def part(self, node: Node, at: At, load: Load) -> Text:
-        """An entry of arrays that were put together along an axis."""
-        axis = node.data
-        if not isinstance(place := at[axis], int):
-            raise Refused(f"more than {SHORT} entries are put together along an axis")
-        for arg in node.args:
-            if place < arg.shape[axis]:
-                break
-            place -= arg.shape[axis]
-        return self.entry(arg, (*at[:axis], place, *at[axis + 1 :]), load)
+    def choose(self) -> None:
+        """Keep outputs, sums over loops, what would be computed again and again."""
+        asked: Counter[Cell] = Counter()
+        for cell in reversed(self.cells.values()):
+            entries, turns = NOMINAL ** len(cell.outer), NOMINAL ** len(cell.loops)
+            operation = OPERATIONS.get(cell.node.op)
+            cost = operation.cost if operation else len(cell.parts)
+            again = cost * (asked[cell] / entries - 1)
+            made = cell.node.op in ("output", "end") or turns > entries
+            cell.kept = made or again > WORTH
+            for part, _ in cell.parts:
+                asked[part] += turns if cell.kept else asked[cell]
 
-    def constant(self, node: Node, at: At) -> Text:
-        if all(isinstance(k, int) for k in at):
-            return number(node.data[int(np.ravel_multi_index(at, node.shape))])
-        text = ", ".join(number(value)[0] for value in node.data)
-        name = self.constants.setdefault(f"[{text}]", f"c{len(self.constants)}")
-        return f"{name}[{flat(node.shape, at)}]", ATOM
+    def sources(self, parts: list[Read]) -> Iterator[Read]:
+        """The kept cells that are read for parts, and at which places along loops."""
+        for cell, at in parts:
+            if cell.kept:
+                yield cell, cell.along(at)
+            else:
+                yield from self.sources(self.parts(cell.node, at))
 
-    # Which loops are shared.
+    def fuse(self, waiting: list[Cell], path: tuple[Loop, ...]) -> list[Loop | Cell]:
+        """Statements, and loops around others, that compute cells on a path.
 
-    def read_by(self, text: Callable[..., Text], node: Node) -> dict[Node, set[At]]:
-        """The stored nodes that the text of a node reads, and at which entries."""
-        readers: dict[Node, set[At]] = {}
-
-        def load(other: Node, at: At) -> Text:
-            if other in self.stored:
-                readers.setdefault(other, set()).add(at)
-            return "", ATOM
-
-        for at in cells(node):
-            text(node, at, load)
-        return readers
-
-    def fuse(self, nodes: list[Node], path: tuple[Loop, ...]) -> list[Loop | Node]:
-        """Statements, and loops around others, that compute the nodes on a path.
-
-        A loop takes up every node that needs nothing of those in it but what the same
+        A loop takes up every cell that needs nothing of those in it but what the same
         turn of the loop has made.
         """
-        body: list[Loop | Node] = []
-        waiting, depth = list(nodes), len(path)
+        body: list[Loop | Cell] = []
+        depth = len(path)
         while waiting:
-            ready = [n for n in waiting if not self.reads[n].keys() & set(waiting)]
-            group = [n for n in ready if len(loops(n)) == depth]
-            if group:
-                body += group
-                self.path |= dict.fromkeys(group, path)
-            else:
-                loop = Loop(loops(ready[0])[depth], depth)
-                for node in waiting:
-                    needed = self.reads[node].keys() & set(waiting)
-                    if loops(node)[depth:][:1] == [loop.size] and all(
-                        other in group and self.in_step(node, other, depth)
-                        for other in needed
+            rest = set(waiting)
+            ready = [c for c in waiting if not any(one in rest for one, _ in c.reads)]
+            group = [cell for cell in ready if len(cell.loops) == depth]
+            for cell in group:
+                cell.path = path
+            body += group
+            if not group:
+                loop = Loop(ready[0].loops[depth], depth)
+                turn = (VARIABLES[depth],)
+                for cell in waiting:
+                    if cell.loops[depth : depth + 1] == (loop.size,) and all(
+                        one in group and at[depth : depth + 1] == turn
+                        for one, at in cell.reads
+                        if one in rest
                     ):
-                        group.append(node)
+                        group.append(cell)
+                loop.sums = [cell for cell in group if len(cell.outer) == depth]
                 loop.body = self.fuse(group, (*path, loop))
                 body.append(loop)
-            waiting = [node for node in waiting if node not in group]
+            waiting = [cell for cell in waiting if cell not in group]
         return body
 
-    def in_step(self, node: Node, other: Node, depth: int) -> bool:
-        """Tell whether a turn of the loop needs of the other what this turn makes."""
-        axes = outer(other)
-        return len(axes) > depth and all(
-            at[axes[depth]] == VARIABLES[depth] for at in self.reads[node][other]
-        )
-
-    def common(self, node: Node, path: tuple[Loop, ...]) -> int:
-        """Number of the loops over the entries of a node that are open on a path."""
-        own = self.path[node][: len(outer(node))]
-        same = [one is other for one, other in zip(own, path, strict=False)]
-        return [*same, False].index(False)
-
-    def shared_loops(self, node: Node) -> int:
-        """Number of loops that a node shares with all its users; others need memory."""
-        paths = [self.path[n] for n, reads in self.reads.items() if node in reads]
-        paths += [()] * (node in self.named or node in self.asked)
-        return min(self.common(node, path) for path in paths)
-
-    def in_memory(self, node: Node) -> tuple[int, ...]:
-        """The axes that the memory of a node has; none where it needs none."""
-        axes, shared = outer(node), self.shared[node]
-        if shared == len(axes) and not (node in self.named and node.shape):
-            return ()
-        return tuple(k for k in range(len(node.shape)) if k not in axes[:shared])
+    def allot(self, kept: list[Cell]) -> None:
+        """Number what is kept; memory has the loops that its readers are not in."""
+        shared = {cell: len(cell.outer) for cell in kept}
+        for cell in kept:
+            for one, _ in cell.reads:
+                shared[one] = min(shared[one], one.common(cell.path))
+        for k, cell in enumerate(kept):
+            cell.number, cell.memory = k, cell.outer[shared[cell] :]
 
     # Text.
 
-    def read(self, node: Node, at: At) -> Text:
-        """An entry of an input or of a stored node, from where the text stands."""
-        if node not in self.stored:  # an input
-            entry = f"{node.data}[{flat(node.shape, at)}]"
-            return self.before(entry, at) if node.shape else (node.data, ATOM)
-        if self.common(node, self.here) == len(outer(node)):
-            return self.local(node, at), ATOM
-        return self.before(self.place(node, at), at)
+    def text(self, cell: Cell, at: At) -> Text:
+        """An entry where it is used: read, or computed on the spot."""
+        if not cell.kept:
+            return self.computed(cell.node, at)
+        if cell.common(self.here) == len(cell.outer):
+            return f"t{cell.number}", ATOM
+        return self.before(self.place(cell, at), cell.along(at)), ATOM
 
-    def before(self, text: str, at: At) -> Text:
+    def computed(self, node: Node, at: At) -> Text:
+        """An entry computed from others."""
+        match node.op:
+            case "input" if at:
+                return self.before(f"{node.data}[{flat(node.shape, at)}]", at), ATOM
+            case "input" | "size":
+                return node.data, ATOM
+            case "arange":
+                return str(at[0]), ATOM
+            case "constant":
+                return number(node.data[int(flat(node.shape, at))])
+        texts = [self.text(*part) for part in self.parts(node, at)]
+        if node.op in REDUCTIONS:
+            return reduce(partial(applied, REDUCTIONS[node.op][1]), texts)
+        return applied(node.op, *texts)
+
+    def before(self, text: str, at: At) -> str:
         """The same, read once before the loops that do not change it."""
-        used = [VARIABLES.index(c) for k in at for c in str(k) if c in VARIABLES]
-        depth = max(used, default=-1) + 1
-        if depth == len(self.here):
-            return text, ATOM
+        depth = max(VARIABLES.find(str(k)) + 1 for k in at)
+        if depth in (0, len(self.here)):
+            return text
         hoisted = self.here[depth].hoisted
-        if text not in hoisted:
-            self.hoists += 1
-            hoisted[text] = f"r{self.hoists}"
-        return hoisted[text], ATOM
+        self.hoists += text not in hoisted
+        return hoisted.setdefault(text, f"r{self.hoists}")
 
-    def local(self, node: Node, at: At) -> str:
-        """The name of an entry in the turn of the loops that makes it."""
-        short = (str(k) for k in at if isinstance(k, int))
-        return "_".join([f"t{self.names[node]}", *short])
-
-    def memory(self, node: Node) -> str:
-        return self.named.get(node, f"b{self.names[node]}")
-
-    def written(self, body: list[Loop | Node]) -> list[str]:
-        """Lines of statements and loops."""
-        lines = []
-        for each in body:
-            if isinstance(each, Node):
-                lines += self.statements(each)
-                continue
-            inner, v = self.written(each.body), VARIABLES[each.depth]
-            reduced = [node for node in within(each) if len(outer(node)) == each.depth]
-            lines += [f"const {name} = {text};" for text, name in each.hoisted.items()]
-            for node in reduced:
-                start, _ = REDUCTIONS[node.data[0]]
-                lines += [
-                    f"let {self.local(node, at)} = {start};" for at in cells(node)
-                ]
-            lines += [f"for (let {v} = 0; {v} < {each.size}; {v}++) {{", *inner, "}"]
-            lines += [line for node in reduced for line in self.stores(node)]
-        return lines
-
-    def statements(self, node: Node) -> list[str]:
-        """Lines of one turn of its loops: a node is computed, or takes up a term."""
-        self.here, lines = self.path[node], []
-        for at in cells(node):
-            name, text = self.local(node, at), self.computed(node, at, self.read)
-            if reduces(node):
-                text = expression(REDUCTIONS[node.data[0]][1], [(name, ATOM), text])
-                lines.append(f"{name} = {text[0]};")
-            else:
-                lines.append(f"const {name} = {text[0]};")
-        return lines if reduces(node) else lines + self.stores(node)
-
-    def stores(self, node: Node) -> list[str]:
-        """Lines that put entries into memory, where others look for them."""
-        if not self.in_memory(node):
-            return []
-        return [
-            f"{self.place(node, at)} = {self.local(node, at)};" for at in cells(node)
-        ]
-
-    def place(self, node: Node, at: At) -> str:
+    def place(self, cell: Cell, at: At) -> str:
         """Where in memory an entry is."""
-        axes = self.in_memory(node)
-        shape, at = (tuple(each[k] for k in axes) for each in (node.shape, at))
-        return f"{self.memory(node)}[{flat(shape, at)}]"
+        along = cell.along(at)[len(cell.outer) - len(cell.memory) :]
+        return f"b{cell.number}[{flat(cell.memory, along)}]"
 
-    def conditions(self) -> Iterator[str]:
-        """Conditions under which the kernel is what was recorded."""
-        for name, shape in self.program.inputs.items():
-            if shape:
-                yield f"{name}.length == {extent(shape)}"
-        self.here = ()
-        for guard, seen in self.program.guards:
-            held = self.entry(guard, (), self.read)
-            yield (held if seen else expression("logical_not", [held]))[0]
+    def written(self, body: list[Loop | Cell]) -> Iterator[str]:
+        """Lines of statements and loops."""
+        for each in body:
+            if isinstance(each, Cell):
+                yield from self.statements(each)
+                continue
+            inner, v = list(self.written(each.body)), VARIABLES[each.depth]
+            for text, name in each.hoisted.items():
+                yield f"const {name} = {text};"
+            for cell in each.sums:
+                yield f"let t{cell.number} = {REDUCTIONS[cell.node.op][0]};"
+            yield f"for (let {v} = 0; {v} < {each.size}; {v}++) {{"
+            yield from (f"  {line}" for line in inner)
+            yield "}"
+            for cell in each.sums:
+                yield from self.stores(cell)
+
+    def statements(self, cell: Cell) -> Iterator[str]:
+        """Lines of one turn of its loops: a cell is computed, or takes up a term."""
+        self.here, node, name = cell.path, cell.node, f"t{cell.number}"
+        if node.op == "output":
+            text, _ = self.text(*cell.parts[0])
+            yield f"{node.data}[{flat(node.shape, cell.at)}] = {text};"
+        elif cell.loops == cell.outer:
+            yield f"const {name} = {self.computed(node, cell.at)[0]};"
+            yield from self.stores(cell)
+        else:
+            term, step = self.computed(node, cell.at), REDUCTIONS[node.op][1]
+            yield f"{name} = {applied(step, (name, ATOM), term)[0]};"
+
+    def stores(self, cell: Cell) -> Iterator[str]:
+        """A line that puts a cell into memory, where others look for it."""
+        if cell.memory:
+            yield f"{self.place(cell, cell.at)} = t{cell.number};"
 
     def module(self, title: str) -> str:
         """The module, with a first line that says what it is."""
-        body = self.written(self.body)
-        memory = [
-            f"const {self.memory(node)} = new Float64Array("
-            f"{extent(node.shape[k] for k in self.in_memory(node))});"
-            for node in self.names
-            if self.in_memory(node)
+        letters, inputs, outputs, guards = vars(self.program).values()
+        body = list(self.written(self.body))
+        self.here = ()
+        ok = [f"{k}.length == {extent(v)}" for k, v in inputs.items() if v]
+        for guard, seen in guards:
+            held = self.text(*self.read(guard, ()))
+            ok.append((held if seen else applied("logical_not", held))[0])
+        given = [
+            k if node.shape else f"{k}: {self.text(*self.read(node, ()))[0]}"
+            for k, node in outputs.items()
         ]
-        outputs = ", ".join(
-            name if node.shape else f"{name}: {self.local(node, ())}"
-            for name, node in self.program.outputs.items()
-        )
-        conditions = dict.fromkeys(self.conditions())
-        parameters = ", ".join([*self.program.letters, *self.program.inputs])
-        lines = [
-            f"// {title}",
-            *(f"const {name} = {text};" for text, name in self.constants.items()),
-            f"export default function ({{ {parameters} }}) {{",
-            *memory,
+        memory = {f"b{c.number}": c.memory for c in self.cells.values() if c.memory}
+        memory |= {k: node.shape for k, node in outputs.items() if node.shape}
+        inner = [
+            *(f"const {k} = new Float64Array({extent(v)});" for k, v in memory.items()),
             *body,
             "const ok = [",
-            *(f"  {condition}," for condition in conditions),
+            *(f"  {condition}," for condition in dict.fromkeys(ok)),
             "].every(Boolean);",
-            f"return {{ ok, {outputs} }};",
-            "}",
+            f"return {{ {', '.join(['ok', *given])} }};",
         ]
-        return indented(lines)
-
-
-def ordered(roots: Iterable[Node]) -> list[Node]:
-    """Nodes that others need, each after its arguments."""
-    order: dict[Node, None] = {}
-
-    def visit(node: Node) -> None:
-        if node not in order:
-            for arg in node.args:
-                visit(arg)
-            order[node] = None
-
-    for root in roots:
-        visit(root)
-    return list(order)
-
-
-def within(loop: Loop) -> Iterator[Node]:
-    for each in loop.body:
-        yield from within(each) if isinstance(each, Loop) else (each,)
-
-
-def moved(at: At, along: Along) -> Index:
-    index = at[along.axis]
-    if isinstance(index, int):
-        return index + along.start
-    return f"{index} + {along.start}" if along.start else index
-
-
-def folded(name: str, operands: list[Text]) -> Text:
-    return reduce(lambda one, other: expression(name, [one, other]), operands)
-
-
-def extent(shape: Iterable[Size]) -> str:
-    """Number of entries."""
-    return " * ".join(str(size) for size in shape if size != 1) or "1"
-
-
-def indented(lines: Iterable[str]) -> str:
-    text, depth = "", 0
-    for line in lines:
-        depth -= line.startswith("}")
-        text += "  " * depth + line + "\n"
-        depth += line.endswith("{")
-    return text
-
-
-def emit(program: Program, title: str) -> str:
-    """The module of a program."""
-    return Emitter(program).module(title)
+        head = f"export default function ({{ {', '.join([*letters, *inputs])} }}) {{"
+        lines = [f"// {title}", head, *(f"  {line}" for line in inner), "}", ""]
+        return "\n".join(lines)

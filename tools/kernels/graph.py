@@ -9,31 +9,24 @@ refused.
 from __future__ import annotations
 
 import linecache
+import re
 import sys
-import weakref
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 from numbers import Integral, Real
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 Size = int | str  # a letter where the size is free
 Shape = tuple[Size, ...]
-INNER = {f"{__package__}.{name}" for name in ("graph", "rules", "recorder")}
+INNER = re.compile(rf"(numpy|{__package__}\.(graph|recorder))\b")
+METHODS = {"all", "any", "copy", "max", "mean", "min", "sum", "swapaxes"}
 
 
 class Refused(Exception):
     """A refusal to record: the function, the line, the operation."""
-
-
-class Along(NamedTuple):
-    """An axis of a view, in the place where its source has an axis."""
-
-    axis: int
-    start: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,22 +34,15 @@ class Node:
     """A value of the graph: an operation on other values."""
 
     op: str
-    args: tuple[Node, ...]
-    data: Any
-    shape: Shape
-    number: int
+    args: tuple[Node, ...] = ()
+    data: Any = None
+    shape: Shape = ()
 
 
 def place() -> tuple[str, str]:
-    """The innermost function that is neither of numpy nor of this package.
-
-    Its name as module:name, and the same with its line.
-    """
+    """The innermost function that is not of numpy or of this package, and its line."""
     frame = sys._getframe(1)
-    while frame.f_back:
-        module = frame.f_globals.get("__name__", "")
-        if module not in INNER and module.split(".")[0] not in ("numpy", "unittest"):
-            break
+    while frame.f_back and INNER.match(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     code = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     name = f"{frame.f_globals.get('__name__')}:{frame.f_code.co_qualname}"
@@ -67,69 +53,9 @@ def refuse(what: str) -> Refused:
     return Refused(f"{place()[1]}: {what}")
 
 
-@dataclass
-class Graph:
-    """Nodes, each once, and the branches that were taken.
-
-    ``rules`` say what numpy's functions are (:mod:`tools.kernels.rules`); ``exempt``
-    says of functions why they may branch on a value, or use it, without a guard.
-    """
-
-    rules: Any
-    exempt: Mapping[str, str] = field(default_factory=dict)
-    guards: dict[tuple[Node, bool], None] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)  # of the exempt functions
-    known: dict[Any, Node] = field(default_factory=dict)
-    alive: list[weakref.ref[Traced]] = field(default_factory=list)
-    sizes: dict[str, Traced] = field(default_factory=dict)
-
-    def node(
-        self, op: str, args: tuple[Node, ...] = (), data: Any = None, shape: Shape = ()
-    ) -> Node:
-        key = op, tuple(each.number for each in args), repr(data), shape
-        if key not in self.known:
-            self.known[key] = Node(op, args, data, tuple(shape), len(self.known))
-        return self.known[key]
-
-    def of(self, value: Any) -> Node:
-        """The node of a recorded value, or of a constant."""
-        if isinstance(value, Traced):
-            return value.node
-        array = np.asarray(value)
-        if array.dtype.kind not in "fiub":
-            raise refuse(f"a constant of type {array.dtype}")
-        if array.ndim == 0:
-            return self.node("literal", data=array.item())
-        entries = tuple(array.ravel().tolist())
-        return self.node("constant", data=entries, shape=array.shape)
-
-    def traced(self, node: Node, example: Any) -> Traced:
-        example = np.asarray(example)
-        whole = node.op in ("size", "input") and example.dtype.kind == "i"
-        kind = Traced if node.shape else Count if whole else Number
-        return kind(self, node, example)
-
-    def leave(self, what: str) -> None:
-        """Let a value leave the graph where that is exempt, and refuse it elsewhere."""
-        if not self.exempts():
-            raise refuse(what)
-
-    def exempts(self) -> bool:
-        """Tell whether the function that runs, or one around it, is exempt."""
-        name = place()[0].split(".<locals>")[0]
-        self.used |= {name} & self.exempt.keys()
-        return name in self.exempt
-
-
-def broadcast(*shapes: Shape) -> Shape:
-    """The common shape. A free size fits itself and 1 only."""
-    out: list[Size] = []
-    for back in range(max(map(len, shapes), default=0), 0, -1):
-        sizes = {shape[-back] for shape in shapes if len(shape) >= back} - {1}
-        if len(sizes) > 1:
-            raise refuse(f"sizes {' and '.join(sorted(map(str, sizes)))} meet")
-        out.append(sizes.pop() if sizes else 1)
-    return tuple(out)
+def free(shape: Shape) -> tuple[str, ...]:
+    """The free sizes of a shape."""
+    return tuple(size for size in shape if isinstance(size, str))
 
 
 def require_float(dtype: Any) -> None:
@@ -137,30 +63,19 @@ def require_float(dtype: Any) -> None:
         raise refuse(f"no rule for values of type {np.dtype(dtype)}")
 
 
-def example_of(value: Any) -> Any:
-    """The same with examples in place of recorded values."""
-    if isinstance(value, Traced):
-        return value.current()
-    if isinstance(value, list | tuple):
-        return type(value)(map(example_of, value))
-    return value
-
-
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     """An array of the graph, with its example."""
 
     __hash__ = object.__hash__
 
-    def __init__(self, graph: Graph, node: Node, example: np.ndarray):
+    def __init__(self, graph: Any, node: Node, example: np.ndarray):
         self.graph, self._node, self.example = graph, node, example
         self.stale = ""
-        graph.alive.append(weakref.ref(self))
+        graph.alive[id(self)] = self
 
     def current(self) -> np.ndarray:
         if self.stale:
-            raise refuse(
-                f"the array was changed by another name of it, in {self.stale}"
-            )
+            raise refuse(self.stale)
         return self.example
 
     @property
@@ -176,16 +91,20 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     ndim = property(lambda self: len(self._node.shape))
     dtype = property(lambda self: self.example.dtype)
+    size = property(lambda self: reduce(mul, self.shape or (1,)))
     T = property(lambda self: np.transpose(self))
     mT = property(lambda self: np.swapaxes(self, -1, -2))
 
-    @property
-    def size(self) -> int | Traced:
-        return reduce(mul, self.shape, 1)
-
-    def astype(self, dtype: Any, copy: bool = True) -> Traced:
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
         require_float(dtype)
         return np.copy(self) if copy else self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in METHODS:
+            raise refuse(f"no rule for .{name}")
+        return partial(getattr(np, name), self)
 
     # Ways out of the graph.
 
@@ -220,27 +139,22 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __iter__(self) -> Any:
         return (self[k] for k in range(len(self)))
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise refuse(f"no rule for .{name}")
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise refuse("no rule for writing into a part of an array")
-
     # What numpy computes.
 
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
     ) -> Any:
-        made = self.graph.rules.apply(self.graph, ufunc, method, inputs, options)
+        made = self.graph.apply(ufunc, method, inputs, options)
         return made if out is None else written(out[0], made)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kw: Any) -> Any:
-        return self.graph.rules.call(self.graph, func, args, kw)
+        return self.graph.call(func, args, kw)
 
-    def __getitem__(self, key: Any) -> Traced:
-        return self.graph.rules.index(self.graph, self, key)
+    def __getitem__(self, key: Any) -> Any:
+        return self.graph.index(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise refuse("no rule for writing into a part of an array")
 
 
 def written(into: Any, made: Traced) -> Traced:
@@ -251,10 +165,10 @@ def written(into: Any, made: Traced) -> Traced:
     if not isinstance(into, Traced) or into._node.shape != made.node.shape:
         raise refuse("a recorded value is written into another array")
     into.current()[...] = made.example
-    for reference in into.graph.alive:
-        each = reference()
-        if each is not None and np.may_share_memory(each.example, into.example):
-            each.stale = "" if each is into else place()[1]
+    stale = f"the array was changed by another name of it, in {place()[1]}"
+    for each in list(into.graph.alive.values()):
+        if np.may_share_memory(each.example, into.example):
+            each.stale = "" if each is into else stale
     into._node = made.node
     return into
 
@@ -273,11 +187,3 @@ class Count(Number):
 
 Real.register(Number)
 Integral.register(Count)
-
-
-def _method(name: str) -> Callable[..., Any]:
-    return lambda self, *args, **options: getattr(np, name)(self, *args, **options)
-
-
-for _name in ("all", "any", "copy", "max", "mean", "min", "sum", "swapaxes"):
-    setattr(Traced, _name, _method(_name))

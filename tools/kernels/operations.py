@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
-# How tightly an expression binds, as in the grammar of JavaScript.
+Text = tuple[str, int]  # an expression, and how tightly it binds
+# As in the grammar of JavaScript.
 ATOM, UNARY, PRODUCT, SUM, ORDER, EQUALITY, AND, OR = 18, 14, 12, 11, 9, 8, 4, 3
 
 
@@ -16,44 +18,40 @@ class Operation(NamedTuple):
     cost: int = 1
 
 
-# A ufunc of numpy has one line here, or is made of others in ``rules.COMPOSED``.
+def _infix(binds: int, cost: int = 1, **signs: str) -> dict[str, Operation]:
+    return {k: Operation(f"{{0}} {v} {{1}}", binds, cost) for k, v in signs.items()}
+
+
+def _math(cost: int, **names: str) -> dict[str, Operation]:
+    return {k: Operation(f"Math.{v}({{0}})", ATOM, cost) for k, v in names.items()}
+
+
+# A ufunc of numpy is here, or is made of others in ``recorder.RULES``. Truth values are
+# 0 and 1 in an array.
 OPERATIONS = {
-    "add": Operation("{0} + {1}", SUM),
-    "subtract": Operation("{0} - {1}", SUM),
-    "multiply": Operation("{0} * {1}", PRODUCT),
-    "divide": Operation("{0} / {1}", PRODUCT, 3),
+    **_infix(SUM, add="+", subtract="-"),
+    **_infix(PRODUCT, multiply="*"),
+    **_infix(PRODUCT, 3, divide="/"),
+    **_infix(ORDER, less="<", less_equal="<=", greater=">", greater_equal=">="),
+    **_infix(EQUALITY, equal="==", not_equal="!="),
+    **_infix(AND, logical_and="&&"),
+    **_infix(OR, logical_or="||"),
+    **_math(1, absolute="abs", sign="sign", floor="floor"),
+    **_math(4, sqrt="sqrt"),
+    **_math(8, exp="exp", expm1="expm1", log="log", log1p="log1p"),
+    **_math(8, sin="sin", cos="cos", arccos="acos"),
+    **_math(12, tanh="tanh"),
     "negative": Operation("-{0}", UNARY),
+    "logical_not": Operation("!{0}", UNARY),
     "power": Operation("Math.pow({0}, {1})", cost=12),
-    "absolute": Operation("Math.abs({0})"),
-    "sign": Operation("Math.sign({0})"),
-    "floor": Operation("Math.floor({0})"),
-    "sqrt": Operation("Math.sqrt({0})", cost=4),
-    "exp": Operation("Math.exp({0})", cost=8),
-    "expm1": Operation("Math.expm1({0})", cost=8),
-    "log": Operation("Math.log({0})", cost=8),
-    "log1p": Operation("Math.log1p({0})", cost=8),
-    "sin": Operation("Math.sin({0})", cost=8),
-    "cos": Operation("Math.cos({0})", cost=8),
-    "tanh": Operation("Math.tanh({0})", cost=12),
-    "arccos": Operation("Math.acos({0})", cost=8),
     "maximum": Operation("Math.max({0}, {1})"),
     "minimum": Operation("Math.min({0}, {1})"),
     "where": Operation("({0} ? {1} : {2})"),
-    # Of truth values or with one; in an array they are 0 and 1.
-    "less": Operation("{0} < {1}", ORDER),
-    "less_equal": Operation("{0} <= {1}", ORDER),
-    "greater": Operation("{0} > {1}", ORDER),
-    "greater_equal": Operation("{0} >= {1}", ORDER),
-    "equal": Operation("{0} == {1}", EQUALITY),
-    "not_equal": Operation("{0} != {1}", EQUALITY),
-    "logical_and": Operation("{0} && {1}", AND),
-    "logical_or": Operation("{0} || {1}", OR),
-    "logical_not": Operation("!{0}", UNARY),
     "isfinite": Operation("Number.isFinite({0})"),
     "isnan": Operation("Number.isNaN({0})"),
 }
 
-# How a reduction starts, and how it goes on with the next term.
+# How a reduction starts, and the operation that takes up the next term.
 REDUCTIONS = {
     "sum": ("0", "add"),
     "max": ("-Infinity", "maximum"),
@@ -63,8 +61,8 @@ REDUCTIONS = {
 }
 
 
-def expression(name: str, operands: list[tuple[str, int]]) -> tuple[str, int]:
-    """Text of an operation and how it binds, from those of its operands."""
+def applied(name: str, *operands: Text) -> Text:
+    """An operation on expressions."""
     operation = OPERATIONS[name]
     written = []
     for place, (text, binds) in enumerate(operands):
@@ -74,18 +72,7 @@ def expression(name: str, operands: list[tuple[str, int]]) -> tuple[str, int]:
     return operation.text.format(*written), operation.binds
 
 
-def number(value: float | bool) -> tuple[str, int]:
+def number(value: float | bool) -> Text:
     """A number that JavaScript reads as the same one."""
-    if isinstance(value, bool):
-        return str(value).lower(), ATOM
-    if value != value:
-        return "NaN", ATOM
-    size = abs(value)
-    if size == float("inf"):
-        text = "Infinity"
-    elif size == int(size) and size < 2**53:
-        text = str(int(size))
-    else:
-        text = repr(size)
-    negative = value < 0 or str(value) == "-0.0"
-    return (f"-{text}", UNARY) if negative else (text, ATOM)
+    text = json.dumps(value).removesuffix(".0")
+    return text, UNARY if text.startswith("-") else ATOM

@@ -16,13 +16,12 @@ import json
 import signal
 from pathlib import Path
 
-from tools.command import ROOT, PipelineError, exclusive, replace, run_main
+from tools.command import ROOT, PipelineError, exclusive, replace, run_main, today
 from tools.mutants import claims, claims_record
 from tools.mutants.campaign import FOLDER, run
 from tools.mutants.pages import Book
 from tools.mutants.record import RECORD, reasons, row, summary, told
 from tools.mutants.sites import files, mutants, sample
-from tools.notebooks import today
 from tools.texts import texts
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.command import PipelineError, replace
+from tools.command import PipelineError, replace, today
 from tools.mutants.sites import Mutant, Text
-from tools.notebooks import today
 
 RECORD = Path("chapters/reference/claims-mutants.json")
 REASONS = Path("tools/mutants/claims.toml")

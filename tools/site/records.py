@@ -6,6 +6,7 @@ from typing import Any
 
 from docutils import nodes
 
+from tools.kernels.parity import MOST
 from tools.kernels.parity import RECORD as PARITY
 from tools.mutants.record import RECORD as MUTANTS
 from tools.notebooks import FACTS
@@ -163,6 +164,7 @@ class Parity(Page):
             [
                 nodes.literal(text=name),
                 nodes.Text(f"{kernel['gzip'] / 1000:.1f} kB"),
+                nodes.Text(kernel["largest"]),
                 *(nodes.Text(f"{e['errors'][name]:.1e}") for e in engines.values()),
             ]
             for name, kernel in record["kernels"].items()
@@ -181,10 +183,11 @@ class Parity(Page):
         ]
         return [
             nodes.paragraph(
-                text=f"Largest error at the sizes {sizes}, relative to the largest"
-                f" entry of each output, on {record['date']}:"
+                text=f"Largest error at the sizes {sizes}, as long as a kernel is given"
+                f" at most {MOST:,} numbers, relative to the largest entry of each"
+                f" output, on {record['date']}:"
             ),
-            table(["kernel", "gzipped", *engines], errors),
+            table(["kernel", "gzipped", "up to size", *engines], errors),
             nodes.paragraph(
                 text="A step of tokens on the sphere (four fields, the least of five"
                 " rounds; numpy by the processor's time, browsers by the clock):"

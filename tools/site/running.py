@@ -1,6 +1,7 @@
 """Directives of the page on running the book: what was run where, what installs cost.
 
-Both read what ``make ways`` recorded; a way that nobody recorded has no column.
+They read what ``make ways`` and ``tools.environments`` recorded; a way that nobody
+recorded has no column.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import Any
 from docutils import nodes
 
 from tools import launch
+from tools.environments import RECORD as ENVIRONMENTS
+from tools.environments import SUITES
 from tools.notebooks import FACTS
 from tools.site.directives import Page, table
 from tools.ways import RECORD
@@ -85,6 +88,34 @@ class Installs(Page):
         return [table(heads, ([nodes.Text(c) for c in line] for line in lines))]
 
 
+class Environments(Page):
+    """Shows under which Pythons, versions and processors the tests were run."""
+
+    def run(self) -> list[nodes.Node]:
+        heads = ["Python", "system", "versions", "of which", "tests", "cells", "date"]
+        lines = map(environment_cells, self.read(ENVIRONMENTS))
+        return [table(heads, ([nodes.Text(c) for c in line] for line in lines))]
+
+
+def environment_cells(row: dict[str, Any]) -> list[str]:
+    """One run in another environment, cell by cell of the table."""
+    kind = "lowest" if row["lowest"] else "newest"
+    return [
+        row["python"],
+        row["system"],
+        kind + (", older processor" if row["older_processor"] else ""),
+        ", ".join(f"{name} {version}" for name, version in row["versions"].items()),
+        *(_counted(row[suite]) for suite in SUITES),
+        row["date"],
+    ]
+
+
+def _counted(outcome: dict[str, Any]) -> str:
+    counts = [(outcome["passed"], "pass"), (outcome["skipped"], "skipped"),
+              (len(outcome["failed"]), "fail")]  # fmt: skip
+    return ", ".join(f"{n} {what}" for n, what in counts if n or what == "pass")
+
+
 class Wheel(Page):
     """A link to the package as one file, which lies at the root of the site."""
 
@@ -99,4 +130,5 @@ class Wheel(Page):
 def setup(app: Any) -> None:
     app.add_directive("ways", Ways)
     app.add_directive("installs", Installs)
+    app.add_directive("environments", Environments)
     app.add_directive("package-wheel", Wheel)

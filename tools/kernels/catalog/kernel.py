@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.kernels.graph import Shape
+from tools.kernels.graph import Shape, free
 
 Values = dict[str, Any]
 Draw = Callable[..., Values]  # inputs of given free sizes, from a generator
@@ -33,5 +33,4 @@ class Kernel:
     @property
     def letters(self) -> list[str]:
         """Its free sizes."""
-        sizes = [size for shape in self.inputs.values() for size in shape]
-        return list(dict.fromkeys(size for size in sizes if isinstance(size, str)))
+        return list(dict.fromkeys(free(sum(self.inputs.values(), ()))))

@@ -111,8 +111,8 @@ const forFormula = async (formula) => {
 };
 
 const ask = async (element) => {
-  if (element === shown) return true;
   asked = element;
+  if (element === shown) return true; // and what is still on its way comes too late
   const go = element.matches("a") ? element.href : null;
   const html = await (go ? forLink(element) : forFormula(element));
   if (asked !== element) return true; // a slow answer does not replace a later one
@@ -127,8 +127,12 @@ const wanted = (target) => {
 };
 
 if (article) {
+  // Where the mouse was last: what a scrolled page moves under it has not been asked about.
+  let mouse = "";
+  const position = ({ clientX, clientY }) => `${clientX},${clientY}`;
+  document.addEventListener("pointermove", (event) => (mouse = position(event)));
   document.addEventListener("pointerover", (event) => {
-    if (event.pointerType !== "mouse") return;
+    if (event.pointerType !== "mouse" || position(event) === mouse) return;
     clearTimeout(timer);
     if (card.contains(event.target)) return;
     const element = wanted(event.target);

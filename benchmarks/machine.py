@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._timing import Call, Clock, interleaved
+from benchmarks.timing import Call, Clock, interleaved
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
