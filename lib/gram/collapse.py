@@ -54,7 +54,12 @@ def log_residual(
     mean = root.mean(axis=1, keepdims=True)  # (paths, 1, m)
     apart, size = root - mean, np.zeros((paths, 1, 1))
     logarithms = []
-    for _ in range(depth + 1):
+    for layers in range(depth + 1):
+        if layers:
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean, apart, size = _collapsing(mean, apart, size, layer, rng)
+            if not np.isfinite(mean).all() or not np.isfinite(apart).all():
+                raise ValueError("gram0 is too large: scores left the float range")
         norm = np.linalg.norm(apart, axis=(1, 2), keepdims=True)
         if not (norm > 0).all():
             raise ValueError("gram0 has tokens that are all equal: no residual")
@@ -63,10 +68,6 @@ def log_residual(
         logarithms.append(
             size[:, 0, 0] - np.log(np.hypot(center, np.exp(size[:, 0, 0])))
         )
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, apart, size = _collapsing(mean, apart, size, layer, rng)
-        if not np.isfinite(mean).all() or not np.isfinite(apart).all():
-            raise ValueError("gram0 is too large: scores left the float range")
     return np.stack(logarithms)
 
 

@@ -76,7 +76,8 @@ class Components(NamedTuple):
         """Points where the lower tail, or the upper one, has that logarithm.
 
         A Newton step for log F or log(1 − F) that leaves the bracket is replaced by a
-        bisection.
+        bisection. One more step follows where the point is found, and the best is
+        kept: between narrow components that step can leave a plateau of F.
         """
         side = np.where(upper, -1.0, 1.0)  # an upper tail is the lower one of −x
         roots = self.roots(logs)
@@ -84,21 +85,25 @@ class Components(NamedTuple):
         least = roots.min()
         slack = 1e-9 * (np.abs(ends).max(axis=0) + least)  # the ends are rounded
         low, high = ends.min(axis=0) - slack, ends.max(axis=0) + slack
-        y = (low + high) / 2
+        y = best = (low + high) / 2
+        least_gap, done = np.full(y.shape, np.inf), np.zeros(y.shape, bool)
         for _ in range(_MOST):
             tail = self.log_tail(side * self.standard(side * y))
+            gap = np.abs(tail - logs)
+            best = np.where(gap < least_gap, y, best)
+            least_gap = np.minimum(gap, least_gap)
+            if done.all():
+                return np.asarray(side * best)
             slope = logsumexp(self.logs(side * y), axis=0) - tail
             low, high = np.where(tail < logs, y, low), np.where(tail > logs, y, high)
             # On a plateau of F the step is infinite or undefined: bisection follows.
             with np.errstate(over="ignore", invalid="ignore"):
                 newton = y - (tail - logs) * np.exp(-slope)
             # In the logarithm of the probability, or in the quantile itself.
-            done = np.abs(tail - logs) <= _CLOSE * np.maximum(1, -logs)
+            done |= gap <= _CLOSE * np.maximum(1, -logs)
             done |= np.abs(newton - y) <= _CLOSE * (np.abs(y) + least)
             inside = (newton > low) & (newton < high)
             y = np.where(inside, newton, np.where(done, y, (low + high) / 2))
-            if done.all():
-                return np.asarray(side * y)
         raise ArithmeticError("a quantile was not found")
 
 

@@ -66,6 +66,23 @@ def test_quantile_is_the_inverse_of_the_distribution_function(law):
     np.testing.assert_allclose(law.ppf(1 - tail), -mirror.ppf(tail), rtol=1e-13)
 
 
+def test_quantile_is_found_between_narrow_components():
+    # There the distribution function has plateaus, off which Newton's step leads far.
+    rng = np.random.default_rng(11)
+    for _ in range(200):
+        count = rng.integers(2, 9)
+        law = GaussianMixture(
+            3 * rng.normal(size=count),
+            10 ** rng.uniform(-7, 0, size=count),
+            np.full(count, 1 / count),
+        )
+        p = np.arange(1, 2 * count) / (2 * count)  # every second one is a plateau
+        x = law.ppf(p)
+        # The rounding of x moves F by its density.
+        slack = 1e-13 + 4e-16 * np.abs(x) * law.pdf(x)
+        assert (np.abs(law.cdf(x) - p) <= slack).all()
+
+
 def test_quantile_of_one_normal_law():
     """Φ(−1) and Φ(−8) to 16 digits, from tables, at mean 3 and variance 4."""
     law = GaussianMixture([3], [4], [1])

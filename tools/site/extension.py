@@ -12,6 +12,7 @@ from tools.site import (
     formulas,
     head,
     live_page,
+    numbers,
     outputs,
     reading_graph,
     records,
@@ -66,8 +67,8 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("html-page-context", live_page.add_button, priority=502)
     app.connect("html-page-context", launch.open_plain, priority=502)
     parts = (
-        formulas, head, outputs, plain, reading_graph, records, running, scoreboard,
-        typeset,
+        formulas, head, numbers, outputs, plain, reading_graph, records, running,
+        scoreboard, typeset,
     )  # fmt: skip
     for each in parts:
         each.setup(app)
