@@ -51,7 +51,8 @@ def extrapolated(values, sizes):
 
 
 @formula(
-    "prop-splitting", r"\dot x_i = \operatorname{Proj}_{x_i} \big( f_1 + f_2 \big) ."
+    "prop-splitting",
+    r"\dot x_i = \operatorname{Proj}_{x_i} \big( f_{1,i} + f_{2,i} \big) .",
 )
 def test_blocks_follow_the_sum(rng):
     n, d, T = int(rng.integers(1, 3)), int(rng.integers(2, 4)), mp.mpf(1) / 2
@@ -195,7 +196,7 @@ def test_equal_cosines_stay_equal(rng):
 
 
 @formula(
-    "prop-equiangular",
+    "prop-equiangular-time",
     r"""\begin{aligned}
 t_*(\delta) &= \frac{n-1}{2n} \log \frac{n - (n-1)\delta}\delta \\
 &\; + \frac1{2n} \Big( \operatorname{Ei}(\beta)
