@@ -562,7 +562,7 @@ def test_histogram_is_that_of_real_networks(histogram, change):
     assert f"{len(y):,} " in drawing.caption
     assert f"width {n}, H = {heads}, σ = {scale:g}:" in drawing.caption
     share = (y**2).mean() / limit.variance()
-    whose = "its mean over wide networks" if values["one"] else "the limit's."
+    whose = "its mean over networks." if values["one"] else "the limit's."
     assert f" variance {share:.2f} times {whose}" in drawing.caption
 
 

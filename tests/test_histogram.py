@@ -131,7 +131,7 @@ def numbers(said):
     """Excess kurtosis, that of the limit, and the share of the variance."""
     share = r"variance ([\d.]+) times"
     if "one network" in said:
-        wide = "its mean over wide networks; over these the excess kurtosis is"
+        wide = "its mean over networks. Excess kurtosis over networks:"
         form = rf"kurtosis ([\u2212\d.]+), {share} {wide} ([\d]+\.[\d]+)\."
     else:
         form = rf"kurtosis ([\u2212\d.]+), in the limit ([\d.]+); {share} the limit's"

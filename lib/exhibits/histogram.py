@@ -165,8 +165,8 @@ def draw_histogram(
     share, tails = _two(squares / unit**2), f"excess kurtosis {_two(kurtosis)}"
     # One network has a bell, whatever its width: the limit is a law over networks.
     numbers = (
-        f"{tails}, variance {share} times its mean over wide networks; over these the"
-        f" excess kurtosis is {_two(wanted)}"
+        f"{tails}, variance {share} times its mean over networks. Excess kurtosis over"
+        f" networks: {_two(wanted)}"
         if one
         else f"{tails}, in the limit {_two(wanted)}; variance {share} times the limit's"
     )

@@ -175,7 +175,7 @@ def bartlett(variables, n):
 
 
 @formula(
-    "prop-exact-layer",
+    "prop-exact-matrix",
     r"\Gamma_n = \frac1H \sum_a A^a C \big("
     r" \tfrac1n R'_{n,a} R_{n,a}^{\prime\top} \big) C^\top A^{a\top} .",
 )
