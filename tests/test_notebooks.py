@@ -153,9 +153,9 @@ def test_execution_is_reproducible_and_then_fresh(book, capsys):
 
 PROCESSOR = """
 import os
-from numpy._core._multiarray_umath import __cpu_features__ as features
-wide = [name for name in features if "512" in name or name == "X86_V4"]
-print(os.environ["OPENBLAS_CORETYPE"], any(map(features.get, wide)))
+from numpy._core import _multiarray_umath as core
+wide = [x for x in core.__cpu_dispatch__ if "512" in x or x == "X86_V4"]   # choices
+print(os.environ["OPENBLAS_CORETYPE"], any(map(core.__cpu_features__.get, wide)))
 """
 
 
