@@ -199,7 +199,7 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     found = readings(gauges.state, **values)
     # What the last slider moved is said last.
     last = f"sees {found['seen']:,.0f} of {values['tokens']:,.0f}"
-    judged(figure, rf"^At initialization your model {verdict(found)}\.$")
+    judged(figure, rf"^With random weights your model {verdict(found)}\.$")
     said = says(figure, rf"^T = {found['depth/width']:.2g}:[\s\S]*{last} tokens\.")
     assert len(said.splitlines()) == 7
     assert said.splitlines()[-1].startswith("Not covered: trained weights, positions")
@@ -220,17 +220,17 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
-    judged(figure, r"^At initialization GPT-2 calls [^.]*\.$")
+    judged(figure, r"^With random weights GPT-2 calls [^.]*\.$")
     says(figure, r"^T = 0.016: under linear layers")
     figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
-    judged(figure, r"^At initialization BLOOM 176B [^.]*\.$")
+    judged(figure, r"^With random weights BLOOM 176B [^.]*\.$")
     said = says(figure, r"^T = 0.0049: under linear layers")
     assert "ALiBi" in said and "trained weights" in said
     outputs = figure.locator("output").all_inner_texts()
     assert outputs[:4] == ["14336", "70", "112", "2048"]
     # A size that the model has not makes it one's own.
     slide(figure, "depth L", 0.2)
-    judged(figure, "^At initialization your model ")
+    judged(figure, "^With random weights your model ")
     assert figure.get_by_label("model", exact=True).input_value() == "-1"
 
 
@@ -260,7 +260,7 @@ def test_the_menu_keeps_one_of_two_models_of_equal_sizes(visit, gauges):
     menu = figure.get_by_label("model", exact=True)
     for title in ("ALBERT large", "BERT large", "Mistral 7B"):
         menu.select_option(label=title)
-        judged(figure, rf"^At initialization {title} [^.]*\.$")
+        judged(figure, rf"^With random weights {title} [^.]*\.$")
         says(figure, "normalization fixes" if "BERT" in title else "linear layers")
         assert menu.locator("option:checked").inner_text() == title
     assert "window of 4,096" in figure.locator(NOTE).inner_text()
@@ -270,7 +270,7 @@ def test_layers_that_are_all_alike_have_no_depth_over_width(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
     figure.get_by_label("model", exact=True).select_option(label="ALBERT large")
-    judged(figure, "^At initialization ALBERT large repeats one layer, [^.]*, its ")
+    judged(figure, "^With random weights ALBERT large repeats one layer, [^.]*, its ")
     says(figure, r"no theorem here uses T\.")
     opened = exhibits.regimes("albert-large")
     drawn = draw_regimes(opened.state, **starts(opened.controls))

@@ -59,7 +59,7 @@ export default ({ stage, state, values, call, act, put }) => {
     menu.value = String(chosen);
     const first = state.shared[chosen] ? state.repeats : state.verdicts[0].split("|")[found.zones[0]];
     const rest = state.verdicts.slice(1).map((said, i) => said.split("|")[found.zones[i + 1]] ?? "");
-    verdict.textContent = `At initialization ${state.models[chosen] ?? "your model"} ${first}${rest.join("")}.`;
+    verdict.textContent = `With random weights ${state.models[chosen] ?? "your model"} ${first}${rest.join("")}.`;
   };
   menu.addEventListener("change", () => {
     chosen = Number(menu.value);

@@ -249,7 +249,7 @@ def draw_regimes(
         fig,
         alt=f"Six gauges for {named}: {said}. Each has zones named by the limits"
         " between which it decides.",
-        caption=f"{named[0].upper()}{named[1:]}. At initialization this network"
+        caption=f"{named[0].upper()}{named[1:]}. With random weights this network"
         f" {verdict(reading, shared=shared)}.",
     )
 
