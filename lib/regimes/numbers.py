@@ -23,6 +23,7 @@ from lib.core.checks import Array
 
 Numbers = dict[str, Any]
 _TOP = 50.0  # beyond this x, exp(−exp(x)) is 0
+_LEAST = 1e-300  # instead of 0 in a quotient
 _TAIL = 18.0  # beyond this x, cosh x is half of exp(x) to rounding
 TOLERANCE = 0.05  # of the error that decides on an order
 # Nodes and weights for the mean over a standard normal variable.
@@ -73,11 +74,21 @@ class ScoreNodes(NamedTuple):
 
 
 def overlap(tokens: Any, spread: Any, nodes: ScoreNodes) -> tuple[Any, Any, Any]:
-    r"""E u, E u² and dE u/dσ for m orthonormal tokens, :math:`u = \sum_j s_j^2`.
+    r"""E u, Var u and dE u/dσ for m orthonormal tokens, :math:`u = \sum_j s_j^2`.
 
-    s is the softmax of m independent normal scores of standard deviation σ. The
-    integrals are those of :func:`lib.hierarchical.orthonormal_constant`, as trapezoid
-    sums over log λ = t.
+    s is the softmax of m independent normal scores of standard deviation σ. As in
+    :func:`lib.hierarchical.orthonormal_constant` the integrals are trapezoid sums over
+    log λ = t. At each t the tokens' :math:`x_j = \lambda e^{p_j}` are independent under
+    the weights :math:`e^{-x}/M_0` with :math:`M_0 = \mathbb E e^{-x}`; there they have
+    the mean μ, the deviations d and the variance V, and
+
+    .. math:: \mathbb E u - \frac1m = (m - 1) \int M_0^m V \mathrm dt , \qquad
+              \mathrm{Var}\, u = \frac16 \int M_0^m \Big\langle \Big(
+              \sum_j x_j^2 - r \big(\sum_j x_j\big)^2 \Big)^2 \Big\rangle
+              \mathrm dt , \qquad r = \mathbb E u .
+
+    The mean in the brackets is a sum of squares, so nothing cancels for weights that
+    are nearly equal.
 
     Parameters
     ----------
@@ -89,22 +100,30 @@ def overlap(tokens: Any, spread: Any, nodes: ScoreNodes) -> tuple[Any, Any, Any]
     z, weights, place, share = nodes
     low = -np.log(tokens) - 20 - 12 * spread
     high = 4 + 12 * spread
-    step = (high - low) * share
-    x = np.minimum((low + (high - low) * place)[:, None] + spread * z, _TOP)
-    e = np.exp(x)
-    twice = weights * np.exp(2 * x - e)
-    second, second_slope = np.sum(twice, axis=1), np.sum(twice * z * (2 - e), axis=1)
-    fourth = np.sum(weights * np.exp(4 * x - e), axis=1)
-    none_slope = np.sum(-weights * z * np.exp(x - e), axis=1)
-    lost = np.sum(-weights * np.expm1(-e), axis=1)
-    log_none = np.log1p(-np.minimum(lost, 1 - 2.0**-53))
-    others = np.exp((tokens - 2) * log_none)
-    alone = others * np.exp(log_none)
-    cross = (tokens - 1) * second * others
-    mean = tokens * np.sum(step * second * alone)
-    square = tokens / 6 * np.sum(step * (fourth * alone + cross * second))
-    slope = tokens * np.sum(step * (second_slope * alone + cross * none_slope))
-    return mean, square, slope
+    x = np.exp(np.minimum((low + (high - low) * place)[:, None] + spread * z, _TOP))
+    kept = weights * np.exp(-x)
+    lost = np.minimum(np.sum(-weights * np.expm1(-x), axis=1), 1 - 2.0**-53)
+    all_kept = (high - low) * share * np.exp(tokens * np.log1p(-lost))
+    # Where that is 0 to rounding, it does not matter what it is multiplied by.
+    total = np.maximum(np.sum(kept, axis=1), _LEAST)
+    mu = np.sum(kept * x, axis=1) / total
+    d = x - mu[:, None]
+    square = kept * d**2
+    v, third, fourth = (
+        np.sum(each, axis=1) / total for each in (square, square * d, square * d**2)
+    )
+    others, excess = tokens - 1, (tokens - 1) * np.sum(all_kept * v)
+    # V grows as x does with σ, and M_0 falls.
+    faster = kept * x * z
+    grown = np.sum(faster * (2 * d - d**2), axis=1)
+    fallen = others * v * np.sum(faster, axis=1)
+    slope = others * np.sum(all_kept * (grown - fallen) / total)
+    mean, shift = 1 / tokens + excess, tokens * excess * mu  # (mr − 1)μ
+    rest = 1 - mean
+    # Each token adds (1 − r)(d² − V) − 2(mr − 1)μd, each pair −2r dd'.
+    one = rest**2 * (fourth - v**2) - 4 * rest * shift * third + 4 * shift**2 * v
+    both = one + 2 * others * (mean * v) ** 2 + tokens * (rest * v - shift * mu) ** 2
+    return mean, tokens / 6 * np.sum(all_kept * both), slope
 
 
 def kurtosis(
@@ -134,14 +153,15 @@ def kurtosis(
         what is left of ``given`` without c/H, times n_k H: it tends to a constant as
         heads grow wide.
     """
-    mean, square, slope = overlap(tokens, spread, nodes)
-    first = second = 0.0
-    for node, share in _chi_square_nodes(key_width):
-        one, two, _ = overlap(tokens, spread * np.sqrt(node), nodes)
-        first, second = first + share * one, second + share * two
-    # For nearly equal weights the difference is lost in rounding.
-    c = 3 * np.maximum(square / mean**2 - 1, 0)
-    given = 3 * np.maximum((1 + 2 / key_width) * second / first**2 - 1, 2 / key_width)
+    mean, variance, slope = overlap(tokens, spread, nodes)
+    by_head = [
+        (share, *overlap(tokens, spread * np.sqrt(node), nodes))
+        for node, share in _chi_square_nodes(key_width)
+    ]
+    first = sum(share * one for share, one, *_ in by_head)
+    varied = sum(share * (two + (one - first) ** 2) for share, one, two, _ in by_head)
+    c = 3 * variance / mean**2
+    given = 3 * (2 + (key_width + 2) * varied / first**2) / key_width
     # Derivative of the mean of u by an entry of V beside the diagonal, at V = I: that
     # of the quadratic form, and that of the scores, whose second derivatives add up
     # to 0 over all pairs since a constant changes no weight.

@@ -4,7 +4,6 @@ import pytest
 from test_engines import ENGINES, running
 
 from tools.kernels import build, parity
-from tools.kernels.catalog import KERNELS
 
 __all__ = ["ENGINES", "running"]  # the fixture of both browsers
 pytestmark = pytest.mark.browsers
@@ -12,5 +11,5 @@ pytestmark = pytest.mark.browsers
 
 def test_every_kernel_is_lib(running, tmp_path):
     build.build(tmp_path)
-    for row in parity.rows(parity.in_other(running), tmp_path, KERNELS):
+    for row in parity.all_rows(parity.in_other(running), tmp_path):
         assert row.ok and row.error <= 1e-12, (running.name, row)

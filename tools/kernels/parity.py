@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from gzip import compress
-from itertools import chain
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +31,8 @@ RECORD = Path("chapters/reference/parity.json")
 RUN = Path(__file__).with_name("run.mjs")
 IN_PAGE = """async ([source, jobs, base]) => {
   const module = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-  return (await import(module)).answers(jobs, base);
+  const { answers } = await import(module);
+  return JSON.stringify(await answers(JSON.parse(jobs), base));
 }"""
 SIZES = (1, 2, 3, 17, 100, 400)  # none of them was recorded
 MOST = 2_000_000  # numbers that a kernel is given; as text more would not fit an engine
@@ -71,7 +71,8 @@ def in_page(
     def engine(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         with served(folder) as address:
             visit(address)
-            return run(IN_PAGE, [RUN.read_text(), jobs, address])
+            values = [RUN.read_text(), json.dumps(jobs), address]
+            return json.loads(run(IN_PAGE, values))
 
     return engine
 
@@ -107,8 +108,14 @@ def rows(
     ]
 
 
+def all_rows(engine: Engine, folder: Path) -> Iterator[Row]:
+    """Errors of all kernels of a built site at all their sizes."""
+    for each in KERNELS:
+        yield from rows(engine, folder, [each], sizes_of(each))
+
+
 def sizes_of(kernel: Kernel) -> list[int]:
-    """The sizes for the record; three free ones together reach the limit early."""
+    """The sizes to compare at; three free ones together reach the limit early."""
 
     def count(shape: Shape, size: int) -> int:
         return prod(size if isinstance(each, str) else each for each in shape)
@@ -174,8 +181,7 @@ def table() -> dict[str, Any]:
             }
         for engine_name, engine in engines():
             worst = dict.fromkeys(record["kernels"], 0.0)
-            parts = (rows(engine, folder, [each], sizes_of(each)) for each in KERNELS)
-            for row in chain.from_iterable(parts):
+            for row in all_rows(engine, folder):
                 if not (row.ok and np.isfinite(row.error)):
                     raise PipelineError(f"{engine_name} is not as Python: {row}")
                 worst[row.kernel] = max(worst[row.kernel], row.error)

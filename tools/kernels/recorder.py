@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
+from inspect import signature
 from operator import mul
 from types import EllipsisType
 from typing import Any
@@ -142,6 +143,10 @@ class Recorder:
             return _view(self, args[0], lambda x: func(x, *args[1:], **options))
         if name not in RULES:
             raise refuse(f"no rule for numpy.{name}")
+        try:
+            signature(RULES[name]).bind(self, *args, **options)
+        except TypeError as error:
+            raise refuse(f"no rule for this call of numpy.{name}: {error}") from None
         return RULES[name](self, *args, **options)
 
     def index(self, x: Traced, key: Any) -> Traced:
@@ -314,12 +319,7 @@ def _axes(x: Any, axis: Any) -> tuple[int, ...]:
 
 
 def _reduced(
-    how: str,
-    g: Recorder,
-    x: Any,
-    axis: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
+    how: str, g: Recorder, x: Any, axis: Any = None, keepdims: bool = False
 ) -> Any:
     if how in ("all", "any"):
         _require_truth(how, x)
@@ -329,8 +329,6 @@ def _reduced(
     shape = x.node.shape[: x.ndim - len(axes)]
     node = g.node(how, (x.node,), None, shape) if axes else x.node
     made: Any = g.traced(node, getattr(np, how)(x.current(), axis=last))
-    if initial is not None:
-        made = getattr(np, REDUCTIONS[how][1])(made, initial)
     return np.expand_dims(made, axes) if keepdims else made
 
 
@@ -389,7 +387,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "power": _power,
     "square": lambda g, x: x * x,
     "stack": _stack,
-    "where": partial(_elementwise, np.where),
+    "where": lambda g, truth, x, y: _elementwise(np.where, g, truth, x, y),
     "zeros": lambda g, shape, *_: _filled(g, shape, 0.0),
     "zeros_like": lambda g, x: _filled(g, x.shape, 0.0),
 }
