@@ -15,10 +15,10 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 from bs4.element import Script
 
-from tools.command import PipelineError
+from tools.command import NOT_FOUND, PipelineError
 from tools.site.bundle import one_style_sheet
 from tools.site.cells import fold_cells
-from tools.site.head import NOT_FOUND, ROOT_PAGE
+from tools.site.head import ROOT_PAGE
 from tools.site.markup import one, parsed, some
 from tools.site.pieces import write_index, write_pieces
 from tools.site.typeset import STYLES
