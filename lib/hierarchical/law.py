@@ -220,7 +220,7 @@ class OutputLaw(ABC):
         """Rules for the variance of one head, in replicates."""
 
     def _infinite_at_zero(self, row: int) -> str | None:
-        """Why the density is infinite at 0: v has no inverse root in the mean.
+        """Reason of a density that is infinite at 0: v has no inverse root in the mean.
 
         That needs a single head, and tokens on a line with 0 between them.
         """

@@ -203,7 +203,7 @@ class Limit:
         return straight + self.moment(a, d) * self.moment(b, c)
 
     def _obstacle(self, line: Line) -> str:
-        """Why a line has no limit of this kind, or nothing."""
+        """Reason of a line that has no limit of this kind, or nothing."""
         for arg in line.args:
             if arg in self._undefined:
                 return self._undefined[arg]

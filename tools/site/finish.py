@@ -275,7 +275,7 @@ def put_style_first(tree: BeautifulSoup, name: str) -> None:
 
 
 def put_exhibits_first(tree: BeautifulSoup, name: str) -> None:
-    """Where a page has exhibits, their script, and at once what it will ask for.
+    """The script of a page's exhibits, and at once what it will ask for.
 
     It runs as soon as it is there: what moves stands at the top, and does not wait for
     the end of the page.
