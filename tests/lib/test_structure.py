@@ -51,6 +51,12 @@ def test_neither_files_nor_packages_import_in_a_circle():
     assert "core" in [*TopologicalSorter(packages).static_order()][:3]
 
 
+def test_a_file_ends_where_its_idea_ends():
+    """CONTRIBUTING asks for 100 to 450 lines; small ideas have small files."""
+    for path in FILES.values():
+        assert len(path.read_text("utf-8").splitlines()) <= 450, path
+
+
 QUESTIONS = {
     *("What", "Whether", "When", "Where", "Which", "Who", "Whose", "Why", "How"),
 }  # fmt: skip
