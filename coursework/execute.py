@@ -292,7 +292,7 @@ class Execution:
 
 
 def _why(reply: Any, off_limits: Any, shown: bool, log: Any) -> str:
-    """Why a call failed. Of hidden inputs nothing is told, by whatever means."""
+    """Reason of a call that failed. Of hidden inputs nothing is told, by any means."""
     said = str(reply.get("said", ""))[:300]
     match reply.get("failed"):
         case "unwritten":

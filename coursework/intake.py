@@ -28,7 +28,7 @@ EXTRA = 20 << 20  # bytes of all other files
 
 
 class Unreadable(ValueError):
-    """Why there is nothing to grade, in one sentence."""
+    """There is nothing to grade; says why in one sentence."""
 
 
 def files(folder: Path) -> Iterator[Path]:

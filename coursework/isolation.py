@@ -43,7 +43,7 @@ def shut_in() -> list[str]:
 
 @functools.cache
 def why_not() -> str:
-    """Why bubblewrap does not work here, '' where it does."""
+    """Reason why bubblewrap does not work here, '' where it does."""
     if sys.platform != "linux":
         return "bubblewrap is for Linux"
     if not shutil.which("bwrap"):

@@ -10,22 +10,24 @@ from tools.command import ROOT, PipelineError
 from tools.site import finish
 from tools.site.markup import one, parsed, some
 
-PAGE = """<!DOCTYPE html>
+UNUSED = (*finish.UNUSED, *finish.UNUSED_SEARCH)
+SCRIPTS = "".join(f'<script src="../{name}?v=1"></script>' for name in UNUSED)
+PAGE = f"""<!DOCTYPE html>
 <html lang="en" data-theme="auto"><head><title>A &amp; b</title>
 <link rel="preload" as="script" href="x.js"/>
 <script data-cfasync="false">t = localStorage.getItem("theme") || "auto";</script>
 <script src="fontawesome.js"></script><script>one("</p>" && 1)</script>
-<link rel="stylesheet" href="book.css"/>
+<link rel="stylesheet" href="_static/book.css"/>
 <script type="module" src="m.mjs"></script><script src="two.js"></script>
-<script src="../searchindex.js?v=1"></script><script>let toggleHint = 1;</script></head>
+{SCRIPTS}<script>let toggleHint;</script><script>var togglebutton;</script></head>
 <body><p>1 &lt; 2 <svg viewBox="0 0 1 1"><path d="M0 0"/></svg>
 <button onclick="window.print()" title="&lt;Print&gt;">x</button></p>
 <nav id="pst-page-toc-nav"><a href="#x">x</a></nav></body></html>"""
 
 
-def finished(html=PAGE):
+def finished(html=PAGE, name="a.html"):
     tree = parsed(html)
-    finish.finish_page(tree, "a.html")
+    finish.finish_page(tree, name)
     return str(tree)
 
 
@@ -39,7 +41,7 @@ def test_page_of_the_theme_is_finished():
     assert "onclick" not in html and 'title="&lt;Print&gt;"' in html
     # The theme's script does not find the contents list, which book.mjs keeps.
     assert '<nav id="page-contents">' in html and "pst-page-toc-nav" not in html
-    assert "searchindex" not in html and "toggleHint" not in html
+    assert not [name for name in (*UNUSED, "toggleHint") if name in html]
     assert 'dataset.code = localStorage.getItem("code")' in html
     head, body = html.split("</head>")
     # A script behind the style sheet would wait for it, and so would all below.
@@ -61,6 +63,10 @@ def test_page_of_the_theme_is_finished():
         (('data-theme="auto"', ""), "should have a theme that is set later, 1 of"),
         (("window.print()", "print()"), "refuses the handler onclick of <button>"),
         (("<path", "<style>p{}</style><path"), "a drawing has other styles: 'p{}'"),
+        (("togglebutton.js", "x.js"), "should have the script togglebutton.js, 1 of"),
+        (("searchindex.js", "x.js"), "should have the script searchindex.js, 1 of"),
+        (("let toggle", "let x"), "no script of it starts with 'let toggle'"),
+        (("var toggle", "var x"), "no script of it starts with 'var togglebutton'"),
     ],
 )
 def test_a_theme_that_changed_stops_the_build(changed, sentence):
@@ -69,16 +75,32 @@ def test_a_theme_that_changed_stops_the_build(changed, sentence):
         finished(PAGE.replace(*changed))
 
 
+def test_page_of_the_search_lacks_the_scripts_of_the_theme_for_it():
+    html = re.sub("|".join(finish.UNUSED_SEARCH), "x.js", PAGE)
+    assert "togglebutton" not in finished(html, finish.SEARCH)
+    with pytest.raises(PipelineError, match="^b.html: .* the script searchtools.js"):
+        finished(html, "b.html")
+
+
+def test_letters_of_formulas_are_where_formulas_are():
+    link = '<link href="_static/formulas.css?v=1" rel="stylesheet"/>'
+    for text in ('<p class="math">x</p>', "<p>x</p>"):
+        tree = parsed(link + text)
+        finish.drop_formula_styles(tree, "a.html")
+        assert ("formulas.css" in str(tree)) == ("math" in text)
+    with pytest.raises(PipelineError, match="^a.html: .*the style sheet of formulas"):
+        finish.drop_formula_styles(parsed("<p>x</p>"), "a.html")
+
+
 def test_entries_of_a_bibliography_are_list_items():
     html = (
         '<div class="citation-list" role="list"><div role="doc-biblioentry">'
-        '<a href="#x" role="doc-backlink">1</a></div></div>'
+        "1</div></div>"
     )
     tree = parsed(html)
-    finish.set_list_roles(tree, "a.html")
+    assert finish.set_list_roles(tree, "a.html") == 1
     assert str(tree) == (
-        '<div class="citation-list" role="list"><div role="listitem">'
-        '<a href="#x">1</a></div></div>'
+        '<div class="citation-list" role="list"><div role="listitem">1</div></div>'
     )
     with pytest.raises(PipelineError, match="a.html: .*entries in its bibliography"):
         finish.set_list_roles(
@@ -90,7 +112,7 @@ def test_only_stored_pictures_are_left_out():
     kept = '<template><p>x</p></template><img src="data:image/png;base64,x"/>'
     still = '<template><img alt="a" src="data:image/png;base64,x"/></template>'
     tree = parsed(f"<svg></svg>{still}{kept}")
-    finish.drop_stills(tree)
+    assert finish.drop_stills(tree) == 1
     assert str(tree) == f"<svg></svg>{kept}"
 
 
@@ -102,7 +124,7 @@ def test_rule_of_drawings_is_left_to_the_style_sheet_of_the_book():
     kept = "<noscript><style>p { color: red }</style></noscript>"
     template = f"<template>{drawn}</template>"
     tree = parsed(f"<body>{kept}<figure>{drawn}</figure>{template}</body>")
-    finish.drop_styles_of_drawings(tree, "a.html")
+    assert finish.drop_styles_of_drawings(tree, "a.html") == 2
     (rule,) = set(re.findall("<style[^>]*>(.*?)</style>", drawn))
     left = str(tree)
     assert rule not in left and kept in left and left.count("<svg") == 2
@@ -143,3 +165,82 @@ def test_policy_has_the_digest_of_each_inline_script_as_it_is_written():
     (policy,) = re.findall('content="(default-src[^"]*)"', written)
     assert policy.count("'sha256-") == 2
     assert all(finish.source_of(script) in policy for script in inline)
+
+
+STILL = '<template><img src="data:image/png;base64,x"/></template>'
+EVERYTHING = PAGE.replace(
+    "</p>\n<nav",
+    f"<svg><style>{finish.OF_DRAWINGS}</style></svg>{STILL}</p>"
+    '<div class="citation-list"><p role="doc-biblioentry">x</p></div>\n<nav',
+).replace("</title>", '</title><link rel="stylesheet" href="_static/formulas.css"/>')
+FILES = {
+    "_static/book.css": "@font-face{font-family:Font Awesome\\ 6 Free}",
+    "_static/formulas.css": "",
+    "_static/fontawesome.js": "",
+    "_static/webfonts/fa-solid.woff2": "",
+    "_static/theme.css.map": "",
+    "_static/scripts/pydata-sphinx-theme.js": finish.TAB_STOPS,
+}
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site of one page on which there is something to mend everywhere."""
+    for name, text in {**FILES, "a.html": EVERYTHING}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def edit(site, old, new):
+    text = (site / "a.html").read_text()
+    assert old in text
+    (site / "a.html").write_text(text.replace(old, new))
+
+
+def test_a_site_is_finished_once(site):
+    page = site / "a.html"
+    assert finish.finish(site) == {page}
+    left = {path.name for path in site.rglob("*") if path.is_file()} - {"a.html"}
+    assert not [n for n in left if n.startswith(("fa-", "fonta")) or n.endswith(".map")]
+    html = page.read_text()
+    assert "page-contents" in html and "formulas.css" not in html
+    assert finish.finish(site) == set() and page.read_text() == html
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        (('onclick="window.print()"', ""), "a button that prints"),
+        (("pst-page-toc-nav", "toc"), "a list of contents, #pst-page-toc-nav"),
+        (("citation-list", "works"), "a bibliography, .citation-list"),
+        (("data:image/png;", "data:image/gif;"), "a picture stored with its drawing"),
+        (("<svg><style>", "<noscript><style>"), "a drawing with a style of its own"),
+        (("_static/fontawesome.js", None), "files **/fontawesome*"),
+        (("_static/webfonts/fa-solid.woff2", None), "files **/fa-*"),
+        (("_static/theme.css.map", None), "files **/*.map"),
+    ],
+)
+def test_what_no_page_has_stops_a_build_from_nothing(site, changed, what):
+    old, new = changed
+    if new is None:
+        (site / old).unlink()
+    else:
+        edit(site, old, new)
+    sentence = f"^no page of the site has {re.escape(what)}, which a build mends$"
+    with pytest.raises(PipelineError, match=sentence):
+        finish.finish(site)
+
+
+def test_a_page_that_is_made_again_need_not_have_what_others_have(site):
+    finish.finish(site)
+    (site / "b.html").write_text(
+        EVERYTHING.replace("citation-list", "works").replace("pst-page-toc-nav", "x")
+    )
+    assert finish.finish(site) == {site / "b.html"}
+
+
+def test_an_icon_font_that_changed_stops_the_build(site):
+    (site / "_static/book.css").write_text("@font-face{font-family:Icons}")
+    with pytest.raises(PipelineError, match="^a.html: .* have the icon font"):
+        finish.finish(site)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -17,7 +18,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import launch, wheel
-from tools.command import ROOT
+from tools.command import ROOT, PipelineError
 from tools.serve import HTML
 from tools.texts import METADATA, SETUP, read_text, texts
 
@@ -250,6 +251,29 @@ def test_launch_buttons_lead_to_files_of_the_repository(tmp_path):
     # The others are named alike; Binder installs from the last two.
     needed = {*(f"{page}.ipynb" for page in PAGES), "requirements.txt", "runtime.txt"}
     assert needed <= set(tracked)
+
+
+def opened(*urls, offered=launch.COLAB, kernel=True):
+    """The links to Colab of a page, of which the theme has made these."""
+    app = SimpleNamespace(
+        config=SimpleNamespace(
+            html_theme_options={"launch_buttons": {"colab_url": offered}}
+        ),
+        env=SimpleNamespace(metadata={"a": {"kernelspec": {}} if kernel else {}}),
+    )
+    buttons = [{"url": url} for url in urls]
+    context = {"header_buttons": [{"label": "x"}, {"buttons": buttons}]}
+    launch.open_plain(app, "a", "", context, None)
+    return [button["url"] for button in buttons]
+
+
+def test_the_button_for_colab_is_led_or_the_build_stops():
+    here, there = (f"{launch.COLAB}/x/blob/{x}/a" for x in ("main", "notebooks"))
+    assert opened("y", here) == ["y", there]
+    assert opened(here, offered="") == opened(here, kernel=False) == [here]
+    for urls in ([], [here, here], ["y"], [here.replace("main", "trunk")]):
+        with pytest.raises(PipelineError, match="^a: its one button for Colab should"):
+            opened(*urls)
 
 
 def test_deployment_puts_plain_notebooks_where_colab_looks(tmp_path):

@@ -294,7 +294,7 @@ def test_two_formulas_share_what_is_between_them():
 
 
 def test_picture_of_a_chapter_has_neither_letters_nor_links():
-    svg = Path("figures/map-of-limits.svg").read_text("utf-8")
+    svg = parsed(Path("figures/map-of-limits.svg").read_text("utf-8")).svg
     made = reading_graph.thumbnail(svg, "The map & its limits.")
     tree = parsed(made).svg
     assert tree["aria-label"] == "The map & its limits." and tree["role"] == "img"

@@ -107,20 +107,37 @@ def test_no_private_name_is_imported(folder):
                 assert not [n for n in names if n[0] == "_" and n[1] != "_"], path
 
 
-def test_tools_import_in_no_circle():
+def test_tools_import_nothing_of_the_tests():
+    tests = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {"tests"}
+    assert {"waits", "conftest"} < tests
+    for path in (ROOT / "tools").rglob("*.py"):
+        assert not imported(path) & tests, path
+
+
+def arrows():
+    """Pairs of modules of tools, of which the first imports the second."""
     known = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): path
         for path in (ROOT / "tools").rglob("*.py")
-        if path.name != "__init__.py"
     }
-    arrows = {}
     for name, path in known.items():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module:
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("tools"):
                 inner = {f"{node.module}.{alias.name}" for alias in node.names}
-                arrows.setdefault(name, set()).update(inner & known.keys())
-                arrows[name] |= {node.module} & known.keys()
-    assert len([*TopologicalSorter(arrows).static_order()]) > 30
+                targets = inner & known.keys() or {node.module}
+                yield from ((name, target) for target in targets)
+
+
+def test_neither_modules_nor_packages_of_tools_import_in_a_circle():
+    modules, packages = {}, {}
+    for name, target in arrows():
+        modules.setdefault(name, set()).add(target)
+        room, other = (full.split(".")[1] for full in (name, target))
+        if room != other:
+            packages.setdefault(room, set()).add(other)
+    assert len([*TopologicalSorter(modules).static_order()]) > 30
+    order = [*TopologicalSorter(packages).static_order()]
+    assert len(order) > 20 and order.index("command") < order.index("site")
 
 
 def test_lib_and_the_commands_of_readers_need_no_posix():

@@ -4,23 +4,10 @@ No test depends on the clock. Each waits for a condition, and ends as soon as it
 true; the limit only ends a test of what will never happen.
 """
 
-import time
+from tools.command import LIMIT, until
 
-LIMIT = 240  # seconds, for what needs a few on an idle machine
+__all__ = ["LIMIT", "MILLISECONDS", "frames", "patient", "until"]
 MILLISECONDS = 1000 * LIMIT  # as Playwright counts
-
-
-def until(condition, stopped=lambda: False):
-    """The value of a condition once it is true; else its last, at the limit.
-
-    What can no longer come true because something has ``stopped`` is not waited for.
-    """
-    end = time.monotonic() + LIMIT
-    while True:
-        over = stopped() or time.monotonic() > end
-        if (found := condition()) or over:
-            return found
-        time.sleep(0.1)
 
 
 def frames(page, count=3):
@@ -41,8 +28,8 @@ def patient(browser):
 
 def _patiently(make):
     def made(**options):
-        found = make(**options)
-        found.set_default_timeout(MILLISECONDS)
-        return found
+        opened = make(**options)
+        opened.set_default_timeout(MILLISECONDS)
+        return opened
 
     return made

@@ -1,4 +1,4 @@
-"""Which works of the bibliography the texts and the docstrings cite."""
+"""Works of the bibliography that the texts and the docstrings cite."""
 
 from __future__ import annotations
 

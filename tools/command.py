@@ -8,11 +8,16 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
+NOT_FOUND = "404"  # the page of the site for an address that has none
+LIMIT = 240  # seconds until what needs a few on an idle machine is given up
+T = TypeVar("T")
 
 
 class PipelineError(RuntimeError):
@@ -65,6 +70,19 @@ def exclusive(folder: Path, what: str) -> Iterator[None]:
         raise PipelineError(f"another {what} is running here; wait for it") from None
     finally:
         os.close(descriptor)
+
+
+def until(condition: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> T:
+    """The value of a condition once it is true; else its last, at the limit.
+
+    What can no longer come true because something has ``stopped`` is not waited for.
+    """
+    end = time.monotonic() + LIMIT
+    while True:
+        over = stopped() or time.monotonic() > end
+        if (value := condition()) or over:
+            return value
+        time.sleep(0.1)
 
 
 def today() -> str:

@@ -11,7 +11,7 @@ import tomllib
 from typing import Any
 from urllib.parse import urlsplit
 
-from tools.command import ROOT
+from tools.command import ROOT, PipelineError
 
 BRANCH = "main"
 # Where the deployment puts the notebooks in plain Markdown, which Colab shows as the
@@ -134,11 +134,16 @@ def open_plain(
     app: Any, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Lead the button for Colab, which the theme made, to the plain notebook."""
+    offered = app.config.html_theme_options.get("launch_buttons", {}).get("colab_url")
+    if not offered or "kernelspec" not in app.env.metadata.get(page, {}):
+        return
     groups = [group.get("buttons", ()) for group in context["header_buttons"]]
-    for button in (button for group in groups for button in group):
-        if button.get("url", "").startswith(f"{COLAB}/"):
-            there = button["url"].replace(f"/blob/{BRANCH}/", f"/blob/{PLAIN_BRANCH}/")
-            button["url"] = there
+    buttons = [button for group in groups for button in group]
+    start, here = f"{COLAB}/", f"/blob/{BRANCH}/"
+    colab = [each for each in buttons if each.get("url", "").startswith(start)]
+    if [each["url"].count(here) for each in colab] != [1]:
+        raise PipelineError(f"{page}: its one button for Colab should lead to {here}")
+    colab[0]["url"] = colab[0]["url"].replace(here, f"/blob/{PLAIN_BRANCH}/")
 
 
 def setup_cell(pyproject: str | None = None) -> str:

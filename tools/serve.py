@@ -23,10 +23,9 @@ import tornado.httpserver
 import tornado.netutil
 import tornado.web
 
-from tools.command import ROOT, PipelineError, exclusive, run_main
+from tools.command import NOT_FOUND, ROOT, PipelineError, exclusive, run_main
 from tools.digests import sha, stale
 from tools.launch import base_path, public_address
-from tools.site.head import NOT_FOUND
 from tools.texts import texts
 
 HTML = Path("_build/html")

@@ -25,9 +25,9 @@ const heights = lawOf({ means: [0], variances: [1], weights: [1] });
 export const layer = (state, { eps, layer: kind, plane }, call, x, time) => {
   const n = x.length / 2;
   const asked = (name, inputs) => {
-    const found = call(name, { n, eps, ...inputs });
-    if (!found) throw new Refused(`At ε = ${short(eps)} a layer on these tokens cannot be computed.`);
-    return found;
+    const answer = call(name, { n, eps, ...inputs });
+    if (!answer) throw new Refused(`At ε = ${short(eps)} a layer on these tokens cannot be computed.`);
+    return answer;
   };
   if (kind === SCORE) {
     const next = x.slice();
@@ -53,8 +53,8 @@ export const layer = (state, { eps, layer: kind, plane }, call, x, time) => {
   const keys = Array.from(mass, (_, i) => `${x[2 * i]},${x[2 * i + 1]}`);
   keys.forEach((key, i) => places.set(key, (places.get(key) ?? 0) + mass[i]));
   const own = Float64Array.from(keys, (key) => places.get(key));
-  const found = asked("layer", { x, kernel, weights, mass, received, own });
-  return { ...found, frozen: found.frozen && places.size > 1 };
+  const moved = asked("layer", { x, kernel, weights, mass, received, own });
+  return { ...moved, frozen: moved.frozen && places.size > 1 };
 };
 
 // How densely tokens lie: a share over half the way from neighbor to neighbor.
@@ -62,9 +62,9 @@ export const densities = (x) => {
   const n = x.length / 2;
   const order = [...Array(n).keys()].sort((i, j) => x[2 * i] - x[2 * j]);
   const gaps = order.slice(1).map((i, k) => x[2 * i] - x[2 * order[k]]);
-  const found = new Float64Array(n);
-  order.forEach((i, k) => (found[i] = 2 / (n * ((gaps[k - 1] ?? gaps[k]) + (gaps[k] ?? gaps[k - 1])))));
-  return found;
+  const density = new Float64Array(n);
+  order.forEach((i, k) => (density[i] = 2 / (n * ((gaps[k - 1] ?? gaps[k]) + (gaps[k] ?? gaps[k - 1])))));
+  return density;
 };
 
 export default ({ stage, state, values, call, act, play, playing, redraw, put }) => {
@@ -205,9 +205,9 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
 
   const density = (of, length, most) => {
     const x = Float64Array.from({ length }, (_, k) => most * ((2 * k) / (length - 1) - 1));
-    const found = call("heat", { n: length, ...of, x, time: values.time });
-    if (!found) throw new Refused(`The heat at time ${short(values.time)} cannot be computed.`);
-    return found.density;
+    const heat = call("heat", { n: length, ...of, x, time: values.time });
+    if (!heat) throw new Refused(`The heat at time ${short(values.time)} cannot be computed.`);
+    return heat.density;
   };
   // The heat in the plane, a product of two densities: bands, in one color of the theme.
   const paintPlane = (pen, w, height) => {

@@ -35,10 +35,10 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
 
   // What is measured now, written down where it is a visible way from the last point.
   const measure = () => {
-    const found = call("crowd", { n, x, beta: values.beta, radius: state.radius });
-    if (!found) throw new Refused(`With β = ${short(values.beta)} the energy of these tokens is not computed.`);
-    near = found.neighbors;
-    const point = [time, found.height, found.clusters];
+    const crowd = call("crowd", { n, x, beta: values.beta, radius: state.radius });
+    if (!crowd) throw new Refused(`With β = ${short(values.beta)} the energy of these tokens is not computed.`);
+    near = crowd.neighbors;
+    const point = [time, crowd.height, crowd.clusters];
     if (past.length > 1 && time < past.at(-2)[0] * 1.01) past.pop();
     past.push(point);
   };
@@ -69,9 +69,9 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     let left = span;
     do {
       const dt = Math.min(left, h);
-      const found = call("step", { n, x, beta: values.beta, dt, value });
-      if (found) {
-        x = found.next.slice();
+      const moved = call("step", { n, x, beta: values.beta, dt, value });
+      if (moved) {
+        x = moved.next.slice();
         left -= dt;
         if (!held) time += dt;
         h = Math.min(2 * h, LONGEST);

@@ -20,12 +20,12 @@ const filled = (count, make) => {
 // The variances of an output coordinate in some networks; of infinite width for Infinity.
 export const variances = ({ tokens: m }, { scale, heads: h, width }, call, random, p) => {
   const chi = () => (width === Infinity ? 1 : random.chiSquare(width) / width);
-  const found = call("variance", {
+  const drawn = call("variance", {
     p, h, m, root: Float64Array.from({ length: m * m }, (_, k) => (k % (m + 1) ? 0 : 1)), score_scale: scale,
     times: filled(p * h, chi), normals: filled(p * h * m, random.normal), factors: filled(p * h, chi),
   });
-  if (!found) throw new Refused(`At σ = ${short(scale)} and H = ${h} these networks cannot be drawn.`);
-  return found.variance;
+  if (!drawn) throw new Refused(`At σ = ${short(scale)} and H = ${h} these networks cannot be drawn.`);
+  return drawn.variance;
 };
 
 // Numbers to be drawn: one coordinate of each network, or those of one network. They come
@@ -53,12 +53,12 @@ export const limit = (state, values, call, random, points) => {
   const count = Math.min(most, Math.floor(heads / values.heads));
   const v = variances(state, { ...values, width: Infinity }, call, random, count);
   const variance = v.reduce((sum, x) => sum + x, 0) / count;
-  const found = call("density", { p: count, q: points.length, variances: v.map((x) => x / variance), points });
-  if (!found) throw new Refused(`At σ = ${short(values.scale)} the limit cannot be computed.`);
+  const law = call("density", { p: count, q: points.length, variances: v.map((x) => x / variance), points });
+  if (!law) throw new Refused(`At σ = ${short(values.scale)} the limit cannot be computed.`);
   const place = (values.scale / 8) * (state.table.length - 1);
   const at = Math.min(Math.floor(place), state.table.length - 2);
   const c = state.table[at] + (place - at) * (state.table[at + 1] - state.table[at]);
-  return { unit: Math.sqrt(variance), density: found.density, kurtosis: c / values.heads };
+  return { unit: Math.sqrt(variance), density: law.density, kurtosis: c / values.heads };
 };
 
 export default ({ stage, state, values, call, random, act, play, playing, redraw }) => {
@@ -218,12 +218,12 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       const whose = one ? "coordinates of one network" : "networks";
       // Numbers that grow stand in the picture: here they would lag behind.
       if (count < (playing() ? from.total : wanted)) return `${from.total.toLocaleString("en")} ${whose} of ${place} are being drawn.`;
-      const found = `${count.toLocaleString("en")} ${whose}, ${place}: excess kurtosis ${two(kurtosis())}`;
+      const sample = `${count.toLocaleString("en")} ${whose}, ${place}: excess kurtosis ${two(kurtosis())}`;
       const share = `variance ${two(squares / count)} times`;
       // One network has a bell, whatever its width: the limit is a law over networks.
-      if (!one) return `${found}, in the limit ${two(law.kurtosis)}; ${share} the limit's.`;
+      if (!one) return `${sample}, in the limit ${two(law.kurtosis)}; ${share} the limit's.`;
       const before = past.length ? ` Before: ${past.map(two).join(", ")}.` : "";
-      return `${found}, ${share} its mean over networks. Excess kurtosis over networks: ${two(law.kurtosis)}.${before}`;
+      return `${sample}, ${share} its mean over networks. Excess kurtosis over networks: ${two(law.kurtosis)}.${before}`;
     },
   };
 };

@@ -59,14 +59,14 @@ export const chain = ({ start, networks: p, skip, branch }, { width, temperature
     return passed.reduce((sum, one) => sum + one, 0) / p;
   };
   const layer = () => {
-    const found = call("layer", {
+    const after = call("layer", {
       p, root, width, key_width: width, skip, branch, tau0: temperature,
       keys: bartlett(random, p, width), queries: normals(random, p),
       seen: normals(random, p), unseen: bartlett(random, p, width - 2),
     });
-    if (!found) refuse({ width, temperature });
-    root = found.next;
-    past.push(found.cosine);
+    if (!after) refuse({ width, temperature });
+    root = after.next;
+    past.push(after.cosine);
     apart.push(reach());
   };
   return { past, apart, layer };
@@ -87,9 +87,9 @@ export const limit = ({ start, paths, bins, branch, steps, level }, { width, tem
       const given = { p, root: new Float64Array(4 * p), branch, tau0: temperature };
       active.forEach((i, k) => { for (let j = 0; j < 4; j++) given.root[4 * k + j] = ways[4 * i + j]; });
       const long = call("length", { ...given, left: Float64Array.from(active, (i) => left[i]) });
-      const found = long && call("move", { ...given, step: long.step, normals: normals(random, p), factor: bartlett(random, p, long.degrees) });
-      if (!found) refuse({ width, temperature });
-      const { next, gram } = found;
+      const moved = long && call("move", { ...given, step: long.step, normals: normals(random, p), factor: bartlett(random, p, long.degrees) });
+      if (!moved) refuse({ width, temperature });
+      const { next, gram } = moved;
       active = active.filter((i, k) => {
         for (let j = 0; j < 4; j++) ways[4 * i + j] = next[4 * k + j];
         const [one, other] = [gram[4 * k], gram[4 * k + 3]];

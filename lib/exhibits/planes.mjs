@@ -75,17 +75,17 @@ export default ({ stage, state, values, act, put, redraw }) => {
   const scale = (k) => ends().slice(2 * k, 2 * k + 2);
   const numbers = () => [values.across, values.up].map((place, k) => {
     const [low, high] = scale(k);
-    const found = low * (high / low) ** place;
-    return state.whole[2 * values.edge + k] ? Math.round(found) : found;
+    const number = low * (high / low) ** place;
+    return state.whole[2 * values.edge + k] ? Math.round(number) : number;
   });
-  const places = () => numbers().map((found, k) => {
+  const places = () => numbers().map((number, k) => {
     const [low, high] = scale(k);
-    return Math.log(found / low) / Math.log(high / low);
+    return Math.log(number / low) / Math.log(high / low);
   });
   // How blue a value is, from 0 to 1.
-  const blue = (found, edge) => {
+  const blue = (measured, edge) => {
     const half = 100 * state.halves[edge];
-    return half ? found / (found + half) : found / 100;
+    return half ? measured / (measured + half) : measured / 100;
   };
   const small = document.createElement("canvas");
   small.width = small.height = side;
@@ -128,9 +128,9 @@ export default ({ stage, state, values, act, put, redraw }) => {
   canvas.addEventListener("pointermove", (event) => held && point(event));
   for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (held = false));
 
-  // Where a walk stands: along each of its rows in turn, and what it has found.
+  // Where a walk stands: along each of its rows in turn, and what stood at their ends.
   const walked = (name) => act(() => {
-    const begun = (walk = { name, found: [], line: 0 });
+    const begun = (walk = { name, ends: [], line: 0 });
     let last = performance.now(), place = 0;
     const at = () => {
       put(WALKS[name][0], LEVELS[begun.line]);
@@ -142,8 +142,8 @@ export default ({ stage, state, values, act, put, redraw }) => {
       last = now;
       at();
       if (place === 1) {
-        begun.found.push([shown(numbers()[WALKS[name][0] === "up" ? 1 : 0]), given(value())]);
-        if (begun.found.length === LEVELS.length) {
+        begun.ends.push([shown(numbers()[WALKS[name][0] === "up" ? 1 : 0]), given(value())]);
+        if (begun.ends.length === LEVELS.length) {
           return act(label);
         }
         begun.line += 1;
@@ -167,11 +167,11 @@ export default ({ stage, state, values, act, put, redraw }) => {
   }
   figure.querySelector(".exhibit-controls").prepend(walks);
   const two = (each) => short(Number(each.toPrecision(2)));
-  const given = (found) => {
+  const given = (measured) => {
     const unit = state.units[values.edge];
-    if (!unit) return two(found / 100);
-    if (unit === "°") return `${Math.round(0.9 * found)}°`;
-    return state.halves[values.edge] ? two(found) + unit : Math.round(found) + unit;
+    if (!unit) return two(measured / 100);
+    if (unit === "°") return `${Math.round(0.9 * measured)}°`;
+    return state.halves[values.edge] ? two(measured) + unit : Math.round(measured) + unit;
   };
   // The plane of an edge and its front, between two corners.
   const plane = (pen, edge, [x0, y0, x1, y1], dash) => {
@@ -229,7 +229,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
     const right = WALKS[walk.name][1] === "across";
     pen.strokeStyle = pen.fillStyle = colors.mark;
     pen.lineWidth = 2;
-    walk.found.forEach((_, k) => {
+    walk.ends.forEach((_, k) => {
       const [x, y] = [x0 + LEVELS[k] * (x1 - x0), y1 - LEVELS[k] * (y1 - y0)];
       pen.beginPath();
       pen.moveTo(right ? x0 : x, right ? y : y1);
@@ -288,10 +288,10 @@ export default ({ stage, state, values, act, put, redraw }) => {
     text() {
       const [x, y] = numbers();
       const of = `the ${state.measured[values.edge]} is`;
-      if (walk?.found.length === LEVELS.length) {
+      if (walk?.ends.length === LEVELS.length) {
         const [line, way] = WALKS[walk.name][0] === "up" ? [1, "right"] : [0, "up"];
-        const ends = walk.found.map(([level, found]) => `${found} at ${axes()[line]} = ${level}`).join(", ");
-        return `${state.decides[values.edge]}, ${way} first: at the end of each walk ${of} ${ends}.`;
+        const list = walk.ends.map(([level, end]) => `${end} at ${axes()[line]} = ${level}`).join(", ");
+        return `${state.decides[values.edge]}, ${way} first: at the end of each walk ${of} ${list}.`;
       }
       return `${state.decides[values.edge]}: at ${axes()[0]} = ${shown(x)} and ${axes()[1]} = ${shown(y)} ${of} ${given(value())}.`;
     },

@@ -27,7 +27,7 @@ export default ({ stage, state, values, call, act, put }) => {
   stage.append(menu, canvas, verdict);
   const arrays = {};
   for (const name of ["score", "chance", "place", "share", "node", "weight", "orders", "log_factorial"]) arrays[name] = Float64Array.from(state[name]);
-  let found, colors, chosen = state.chosen;
+  let now, colors, chosen = state.chosen;
 
   const ask = (name, inputs) => {
     const answer = call(name, inputs);
@@ -47,18 +47,18 @@ export default ({ stage, state, values, call, act, put }) => {
     const order = ask("order", { r: orders.length, spread, orders, log_factorial });
     let at = { next: 0 };
     for (let k = 0; k < depth; k++) at = ask("layer", { cosine: at.next, tokens, beta, key_width: keys, branch });
-    found = {
+    now = {
       shown: [lengths.time, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, at.next],
       keys, spread: lengths.spread, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
     };
-    found.zones = found.shown.map((value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length);
+    now.zones = now.shown.map((value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length);
     const sizes = NAMES.map((name) => values[name]);
     // Several models have the same sizes: the one that was chosen stays.
     const alike = (i) => i >= 0 && sizes.every((size, k) => size === state.sizes[NAMES.length * i + k]);
     if (!alike(chosen)) chosen = state.models.findIndex((_, i) => alike(i));
     menu.value = String(chosen);
-    const first = state.shared[chosen] ? state.repeats : state.verdicts[0].split("|")[found.zones[0]];
-    const rest = state.verdicts.slice(1).map((said, i) => said.split("|")[found.zones[i + 1]] ?? "");
+    const first = state.shared[chosen] ? state.repeats : state.verdicts[0].split("|")[now.zones[0]];
+    const rest = state.verdicts.slice(1).map((said, i) => said.split("|")[now.zones[i + 1]] ?? "");
     verdict.textContent = `With random weights ${state.models[chosen] ?? "your model"} ${first}${rest.join("")}.`;
   };
   menu.addEventListener("change", () => {
@@ -82,7 +82,7 @@ export default ({ stage, state, values, call, act, put }) => {
         const marks = state.marks[i].split("|");
         pen.textAlign = "center";
         state.zones[i].split("|").forEach((zone, k) => {
-          const here = k === found.zones[i];
+          const here = k === now.zones[i];
           pen.globalAlpha = here ? 0.36 : 0.12;
           pen.fillStyle = colors.accent;
           pen.fillRect(edges[k], top + BAR, edges[k + 1] - edges[k], THICK);
@@ -102,8 +102,8 @@ export default ({ stage, state, values, call, act, put }) => {
         pen.textAlign = "left";
         pen.fillText(name, 1, top + 7);
         pen.textAlign = "right";
-        pen.fillText(few(found.shown[i]), w - 1, top + 7);
-        const x = Math.min(w - 6, Math.max(6, place(found.shown[i])));
+        pen.fillText(few(now.shown[i]), w - 1, top + 7);
+        const x = Math.min(w - 6, Math.max(6, place(now.shown[i])));
         pen.fillStyle = i === 0 && state.fixed[chosen] ? colors.paper : colors.mark;
         pen.strokeStyle = colors.ink;
         pen.beginPath();
@@ -126,18 +126,18 @@ export default ({ stage, state, values, call, act, put }) => {
       compute();
     },
     text() {
-      const [time, kurtosis, , , order, cosine] = found.shown;
+      const [time, kurtosis, , , order, cosine] = now.shown;
       const special = state.special[chosen];
       const percent = (share) => `${short(100 * share)}\u00a0%`;
       const [fixed, shared] = [state.fixed[chosen], state.shared[chosen]];
-      const spread = short(found.spread);
+      const spread = short(now.spread);
       return [
         shared && fixed ? `T = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
-          : fixed ? `T = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(found.spread / Math.SQRT2)}.`
+          : fixed ? `T = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
             : `T = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network.`,
-        `Excess kurtosis ${few(kurtosis)} with heads of width ${short(found.keys)}; infinite width would leave ${few(found.limit)}.`,
-        `A token puts ${percent(found.tied)} on itself if queries are keys; if they are independent, it sees ${many(found.seen)} of ${many(values.tokens)} tokens.`,
-        `Random tokens lie in one hemisphere with probability ${chanceOf(found.chance, values.tokens, values.width)}.`,
+        `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
+        `A token puts ${percent(now.tied)} on itself if queries are keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
+        `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
         `With the same weights in each layer the cosine of tokens ends at ${few(cosine)}.`,
         `Not covered: trained weights, ${special ?? state.unknown}.`,

@@ -105,9 +105,9 @@ export default ({ stage, state, values, redraw, act, put }) => {
     const [x, y] = [event.clientX - left, event.clientY - top - (height - size) / 2];
     const [corners, box] = tiles(size);
     const on = ([a, b]) => x >= a && x <= a + box && y >= b && y <= b + box;
-    const found = event.type === "pointerleave" ? -1 : corners.findLastIndex(on);
-    if (found === under) return;
-    under = found;
+    const tile = event.type === "pointerleave" ? -1 : corners.findLastIndex(on);
+    if (tile === under) return;
+    under = tile;
     redraw();
   };
   for (const kind of ["pointermove", "pointerdown", "pointerleave"]) canvas.addEventListener(kind, point);

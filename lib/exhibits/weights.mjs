@@ -51,9 +51,9 @@ export default ({ stage, state, values, call }) => {
 
   const compute = () => {
     const row = Float64Array.from(state.logits.slice(m * values.query, m * (values.query + 1)));
-    const found = call("expand", { n: 1, m, logits: row, temperature: values.temperature });
-    if (!found) throw new Refused(`At τ₀ = ${short(values.temperature)} the polynomial leaves the range of numbers.`);
-    [exact, polynomial, bound] = [found.softmax, found[`order${values.order}`], found[`bound${values.order}`][0]];
+    const expanded = call("expand", { n: 1, m, logits: row, temperature: values.temperature });
+    if (!expanded) throw new Refused(`At τ₀ = ${short(values.temperature)} the polynomial leaves the range of numbers.`);
+    [exact, polynomial, bound] = [expanded.softmax, expanded[`order${values.order}`], expanded[`bound${values.order}`][0]];
   };
   return {
     draw() {

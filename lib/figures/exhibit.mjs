@@ -57,9 +57,9 @@ const element = (tag, classes, text = "") => {
 
 // The outputs of a kernel, or null where it says that it was not recorded for this.
 const caller = (kernels) => (name, inputs) => {
-  const found = kernels[name](inputs);
+  const outputs = kernels[name](inputs);
   const bad = (value) => (typeof value === "number" ? !Number.isFinite(value) : value.some?.((x) => !Number.isFinite(x)));
-  return found.ok && !Object.values(found).some(bad) ? found : null;
+  return outputs.ok && !Object.values(outputs).some(bad) ? outputs : null;
 };
 
 // A slider or buttons; `moved` is called with each new value. Returns how to set it.
@@ -247,8 +247,8 @@ const run = (figure, data, make, kernels) => {
 };
 
 const mount = async (figure) => {
-  if ("found" in figure.dataset) return;
-  figure.dataset.found = "";
+  if ("mounted" in figure.dataset) return;
+  figure.dataset.mounted = "";
   try {
     const data = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
     const names = Object.keys(data.kernels);

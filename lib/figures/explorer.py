@@ -255,7 +255,7 @@ def _static_form(explorer: Explorer) -> str:
     shown = {name: labels(stops) for name, stops in explorer.values.items()}
     data = {
         "slots": slots,
-        "frames": [[_owned(value, key) for value in row] for row in rows],
+        "frames": [[_with_own_ids(value, key) for value in row] for row in rows],
         "alt": [frame.alt for frame in frames],
         "stops": [*shown.values()],
     }
@@ -277,7 +277,7 @@ def _static_form(explorer: Explorer) -> str:
     )
 
 
-def _owned(value: str, key: str) -> str:
+def _with_own_ids(value: str, key: str) -> str:
     """Name this explorer in what a slot's value refers to."""
     return f"#{key}-{value[1:]}" if value.startswith("#") else own_ids(value, key)
 

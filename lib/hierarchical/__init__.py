@@ -18,7 +18,8 @@ This stays random in the limit, so the output is not Gaussian but a mixture.
 
 from __future__ import annotations
 
-from lib.hierarchical.law import AttentionLimit, FiniteAttention, finite_width
+from lib.hierarchical.finite import FiniteAttention, finite_width
+from lib.hierarchical.law import AttentionLimit
 from lib.hierarchical.orthonormal import orthonormal_constant
 from lib.hierarchical.real_weights import dense, dense_experiment
 from lib.hierarchical.samplers import experiment, experiment_variance

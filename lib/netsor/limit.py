@@ -89,7 +89,7 @@ class Limit:
         gaussian = sum(line.kind != FUNCTION for line in lines)
         normals = iter(_normals(max(gaussian, 1)))
         for number, line in enumerate(lines):
-            reason = self._obstacle(line)
+            reason = self._why_undefined(line)
             if reason:
                 self._undefined[number] = reason
             elif line.kind == FUNCTION:
@@ -202,8 +202,8 @@ class Limit:
         straight = self.moment(a, c) * self.moment(b, d)
         return straight + self.moment(a, d) * self.moment(b, c)
 
-    def _obstacle(self, line: Line) -> str:
-        """Why a line has no limit of this kind, or nothing."""
+    def _why_undefined(self, line: Line) -> str:
+        """Reason of a line that has no limit of this kind, or nothing."""
         for arg in line.args:
             if arg in self._undefined:
                 return self._undefined[arg]

@@ -1,4 +1,4 @@
-"""Which limit describes a transformer of given sizes?
+"""The limit that describes a transformer of given sizes.
 
 :func:`describe` returns a row for each quantity that decides between limits: its
 value, the limit that applies, what that predicts, the correction at this size, and the

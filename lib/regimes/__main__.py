@@ -1,4 +1,4 @@
-"""Which limit is my model in? On the command line.
+"""The limit that a model is in, on the command line.
 
 python -m lib.regimes --width 768 --depth 12 --heads 12 --tokens 1024
 python -m lib.regimes --preset gpt2 --json

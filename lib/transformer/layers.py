@@ -107,7 +107,7 @@ def attention(
     matrices: tuple[Array, Array, Array, Array],
     heads: int,
     temperature: float,
-    normalize: Callable[[Array], tuple[Array, Back]],
+    weigh: Callable[[Array], tuple[Array, Back]],
 ) -> tuple[Array, dict[str, Array], Back]:
     r"""Heads of attention side by side, times an output matrix.
 
@@ -123,7 +123,7 @@ def attention(
     joint, from_joint = product(z, np.concatenate(inputs, axis=1))
     query, key, value = (_to_heads(part, heads) for part in np.split(joint, 3, axis=-1))
     scores = query @ key.swapaxes(-1, -2) / temperature  # (b, h, m, m)
-    weights, from_weights = normalize(scores)
+    weights, from_weights = weigh(scores)
     mixed = _from_heads(weights @ value)  # (b, m, n)
     result, from_result = product(mixed, output)
 

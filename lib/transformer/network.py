@@ -52,7 +52,7 @@ class Plan:
     slopes: tuple[float, float]
     iterations: int
 
-    def normalize(self, scores: Array) -> tuple[Array, Back]:
+    def weigh(self, scores: Array) -> tuple[Array, Back]:
         """Weights of scores that are divided by τ; back to them."""
         if self.attention == "sinkhorn":
             return layers.doubly_stochastic(scores, self.iterations)
@@ -136,7 +136,7 @@ def _block(
 
         def attend(z: Array) -> tuple[Array, Back]:
             value, trace, back = layers.attention(
-                z, mixing, plan.heads, plan.temperature, plan.normalize
+                z, mixing, plan.heads, plan.temperature, plan.weigh
             )
             notes.update(trace, outputs=value)
             return value, back

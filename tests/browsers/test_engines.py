@@ -5,10 +5,11 @@ Deselected unless asked for: `make browsers`.
 
 import os
 
-import engines
 import pytest
 from test_live import free_port, started
 from test_site import CHAPTER, LANDING, SIZES, pages
+
+from tools import engines
 
 pytestmark = pytest.mark.browsers
 ENGINES = ("firefox", "webkit")

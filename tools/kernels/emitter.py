@@ -78,7 +78,7 @@ class Cell:
         self.memory: Shape = ()  # of the loops that not all its readers are in
 
     def along(self, at: At) -> At:
-        """Where an entry is along the loops."""
+        """Place of an entry along the loops."""
         sizes = zip(at, self.node.shape, strict=True)
         return tuple(k for k, size in sizes if isinstance(size, str))
 
@@ -146,7 +146,7 @@ class Emitter:
         return self.cells[node, own], at
 
     def parts(self, node: Node, at: At) -> list[Read]:
-        """What an entry is computed from, in one turn of its loops."""
+        """Entries that one is computed from, in one turn of its loops."""
         terms = node.args[0].shape[len(at) :] if node.op in REDUCTIONS else ()
         return [
             self.read(arg, (*at, *rest))
@@ -253,7 +253,7 @@ class Emitter:
         return hoisted.setdefault(text, f"r{self.hoists}")
 
     def place(self, cell: Cell, at: At) -> str:
-        """Where in memory an entry is."""
+        """Place of an entry in memory."""
         along = cell.along(at)[len(cell.outer) - len(cell.memory) :]
         return f"b{cell.number}[{flat(cell.memory, along)}]"
 

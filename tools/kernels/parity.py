@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -84,7 +83,7 @@ def in_browser(browser: Any) -> Engine:
 
 
 def in_other(engine: Any) -> Engine:
-    """Answers of Firefox or WebKit, driven as in tests/browsers."""
+    """Answers of Firefox or WebKit, driven by ``tools.engines``."""
 
     def run(function: str, values: list[Any]) -> Any:
         return engine.run(f"return await ({function})(values)", *values)
@@ -200,8 +199,7 @@ def engines() -> Iterator[tuple[str, Engine]]:
     if path := browser_path():
         with launched(path) as browser:
             yield f"Chromium {browser.version}", in_browser(browser)
-    sys.path.append(str(ROOT / "tests"))  # what drives them is there
-    from tests.browsers import engines as others
+    from tools import engines as others  # its socket is a package of the tests
 
     starts = (
         others.firefox,

@@ -236,7 +236,7 @@ def _power(g: Recorder, x: Any, exponent: Any) -> Any:
 def _view(
     g: Recorder, given: Any, arrange: Any, shape: Shape | None = None, key: Any = None
 ) -> Traced:
-    """What ``arrange`` makes of an array, by what it makes of the places of entries.
+    """The array as ``arrange`` makes it, by what that makes of the places of entries.
 
     The node says of each axis of the array where it is read: along which axis of the
     view, and from which place on.

@@ -16,7 +16,7 @@ const time = () => {
 };
 
 export async function answers(jobs, base) {
-  const found = [];
+  const results = [];
   for (const { file, inputs, repeat = 0 } of jobs) {
     const { default: kernel } = await import(new URL(file, base));
     const values = mapped(inputs, taken);
@@ -25,9 +25,9 @@ export async function answers(jobs, base) {
     const start = time();
     for (let k = 0; k < repeat; k++) kernel(values);
     if (repeat) answer.milliseconds = (time() - start) / repeat;
-    found.push(answer);
+    results.push(answer);
   }
-  return found;
+  return results;
 }
 
 if (globalThis.process?.versions?.node) {

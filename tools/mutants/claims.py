@@ -39,7 +39,7 @@ Outcome = dict[str, Any]
 
 
 class Journal:
-    """What came out of runs, a line each; the last line may have been cut."""
+    """Outcomes of runs, a line each; the last line may have been cut."""
 
     def __init__(self, root: Path, books: Iterable[Book]):
         self.path = root / JOURNAL
@@ -65,7 +65,7 @@ class Journal:
 
 
 class Most(NamedTuple):
-    """What is tried for the claims of a part, at most."""
+    """Most that is tried for the claims of a part."""
 
     tries: int
     seconds: float  # of the processor
@@ -101,7 +101,7 @@ class Search:
         self, book: Book, key: str, pieces: Iterable[int],
         mutant: Mutant | None = None, **options: Any,
     ) -> Outcome:  # fmt: skip
-        """What a run gave; from the journal, where it was made before."""
+        """Outcome of a run; from the journal, where it was made before."""
         known = self.journal.kept.get((book.name, key))
         if known is not None:
             return known
@@ -259,7 +259,7 @@ def red(outcome: Outcome) -> dict[str, Outcome]:
 
 
 def _executed(mutant: Mutant, lines: set[int]) -> bool:
-    """Whether a run executes its statement, or the function whose default it is."""
+    """Say whether a run executes its statement, or the function whose default it is."""
     unit = mutant.unit
     first, last = unit.lines if unit.function or not unit.body else unit.body
     return any(first <= line <= last for line in lines)

@@ -52,7 +52,7 @@ def row(
 
 
 def change(mutant: Mutant, source: bytes) -> tuple[str, str]:
-    """What stood there and what stands there now, within the expression around it."""
+    """The expression around a change, as it stood and as it stands now."""
     around = [
         (mutant.start, mutant.end),
         *sorted(_spans(source), key=lambda s: s[1] - s[0]),
@@ -75,7 +75,7 @@ def change(mutant: Mutant, source: bytes) -> tuple[str, str]:
 
 
 def _spans(source: bytes) -> Iterator[tuple[int, int]]:
-    """Where the expressions of a source stand."""
+    """Places of the expressions of a source."""
     text = Text(source)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.expr):
@@ -83,7 +83,7 @@ def _spans(source: bytes) -> Iterator[tuple[int, int]]:
 
 
 def reasons(rows: Iterable[Row], root: Path) -> dict[str, str]:
-    """Why claims have no mutant yet, by id; each must be one of the book's."""
+    """Reasons of claims without a mutant, by id; each must be one of the book's."""
     path = root / REASONS
     try:
         entries: dict[str, str] = tomllib.loads(path.read_text("utf-8"))
@@ -101,7 +101,7 @@ def reasons(rows: Iterable[Row], root: Path) -> dict[str, str]:
 
 
 def told(rows: list[Row], known: dict[str, str]) -> str:
-    """How many claims have a mutant, and each that has none."""
+    """Count the claims that have a mutant, and list each that has none."""
     lines = []
     for each in rows:
         if each["mutant"] is None:

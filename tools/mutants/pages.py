@@ -226,7 +226,7 @@ def _needed(steps: list[dict[str, Any]], last: int) -> set[int]:
 
 
 def _share(part: Part, pieces: set[int], steps: list[dict[str, Any]]) -> bool:
-    """Whether two parts share half of the work of the smaller, and a second of it."""
+    """Say whether parts share half of the work of the smaller, and a second of it."""
     both = sum(steps[n]["seconds"] for n in pieces & {*part.pieces})
     own = sum(steps[n]["seconds"] for n in pieces)
     return both > max(0.5, SHARED * min(own, part.seconds))

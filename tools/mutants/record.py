@@ -17,7 +17,7 @@ REASONS = Path("tools/mutants/equivalent.toml")
 
 
 def reasons(every: Iterable[Mutant], root: Path) -> dict[str, str]:
-    """Why mutants are equivalent, by key; each must be one that there is."""
+    """Reasons of equivalent mutants, by key; each must be one that there is."""
     try:
         entries = tomllib.loads((root / REASONS).read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:

@@ -93,7 +93,7 @@ class _Loader(SourceFileLoader):
 
 
 def _ended(connection: Connection, job: Job) -> dict[str, Any]:
-    """How the run ended: what was raised, seconds, needs and lines."""
+    """The end of a run: what was raised, seconds, needs and lines."""
     start, said = time.process_time(), {"raised": None}
     coverage = _started(job) if job.lines else None
     try:
@@ -198,14 +198,14 @@ class Watched(dict[str, Any]):
 
 
 def _draws(value: Any) -> bool:
-    """Whether it changes when it is used, also by a function that has kept it."""
+    """Say whether it changes when it is used, also by a function that has kept it."""
     from numpy.random import Generator
 
     return isinstance(value, Generator)
 
 
 def _print(value: Any) -> Any:
-    """What shows that a value was changed in place; None where nothing shows it."""
+    """A mark that a value loses when it is changed in place; None where none does."""
     import numpy as np
 
     if isinstance(value, np.random.Generator):

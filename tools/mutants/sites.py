@@ -1,4 +1,4 @@
-"""Where the numerics of ``lib`` can be changed in one place, and to what.
+"""Places where the numerics of ``lib`` can be changed, and to what.
 
 A mutant replaces one piece of one statement: an operator, a constant, a comparison, a
 sign, an axis, a function, two arguments, a factor or a transpose that is dropped. What
@@ -138,7 +138,7 @@ def sample(every: Iterable[Mutant], count: int, seed: int, root: Path) -> list[M
 
 
 def differs(mutant: Mutant, source: bytes) -> bool:
-    """Whether it is Python, and not the same program."""
+    """Say whether it is Python, and not the same program."""
     try:
         changed = ast.dump(ast.parse(mutant.applied(source)))
     except SyntaxError:
@@ -173,7 +173,7 @@ class Text:
         return self.source[start:end].decode()
 
     def between(self, left: ast.expr, right: ast.expr, token: str) -> Iterator[int]:
-        """Where the operator between two operands stands."""
+        """Place of the operator between two operands."""
         start, end = self.span(left)[1], self.span(right)[0]
         # In parentheses, so that a new line ends nothing.
         piece = b"(" + self.source[start:end]

@@ -1,4 +1,4 @@
-"""Which tests can notice a mutant: those that execute its line, fastest first."""
+"""Tests that can notice a mutant: those that execute its line, fastest first."""
 
 from __future__ import annotations
 

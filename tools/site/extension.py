@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tools import launch, wheel
-from tools.command import ROOT
+from tools.command import ROOT, PipelineError
 from tools.kernels import build as kernels
 from tools.site import (
     formulas,
@@ -37,13 +37,24 @@ def configure(app: Any, config: Any) -> None:
         "use_fullscreen_button": False,
         **launch.theme_options(launch.repository()),
     }
-    # Jupyter Book always loads sphinx_thebe, which puts a foreign script on each page.
-    for name, listeners in app.events.listeners.items():
-        app.events.listeners[name] = [
-            each for each in listeners if each.handler.__module__ != "sphinx_thebe"
-        ]
-    styles = app.registry.css_files
-    styles[:] = [style for style in styles if "thebe" not in style[0]]
+    drop_thebe(app.events.listeners, app.registry.css_files)
+
+
+def drop_thebe(events: dict[str, list[Any]], styles: list[Any]) -> None:
+    """Jupyter Book always loads sphinx_thebe, which puts a foreign script on each page.
+
+    PipelineError where it neither listens to events nor has a style sheet any more.
+    """
+    others = {
+        name: [each for each in own if each.handler.__module__ != "sphinx_thebe"]
+        for name, own in events.items()
+    }
+    kept = [style for style in styles if "thebe" not in style[0]]
+    for what, before, after in (("listener", events, others), ("style", styles, kept)):
+        if before == after:
+            raise PipelineError(f"Jupyter Book: sphinx_thebe has no {what} to drop")
+    events.update(others)
+    styles[:] = kept
 
 
 def finish_pages(app: Any, error: Exception | None) -> None:

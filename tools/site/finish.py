@@ -10,26 +10,31 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
 from bs4.element import Script
 
-from tools.command import PipelineError
+from tools.command import NOT_FOUND, PipelineError
 from tools.site.bundle import one_style_sheet
 from tools.site.cells import fold_cells
-from tools.site.head import NOT_FOUND, ROOT_PAGE
+from tools.site.head import ROOT_PAGE
 from tools.site.markup import one, parsed, some
 from tools.site.pieces import write_index, write_pieces
 from tools.site.typeset import STYLES
 
 # Attributes with the address of another file, and that of the root of the site.
 ADDRESSES = ("href", "src", "action", "data-content_root")
-# Scripts of the theme and of extensions that no page of the book needs.
-UNUSED = {
-    *("searchtools.js", "language_data.js", "searchindex.js", "sphinx_highlight.js"),
-    *("togglebutton.js", "design-tabs.js"),
-}
+# Scripts of the theme and of extensions that no page of the book needs: those on every
+# page, and those that our page of the search has not.
+UNUSED = ("sphinx_highlight.js", "togglebutton.js", "design-tabs.js")
+UNUSED_SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
+SEARCH = "search.html"
+UNUSED_STARTS = ("let toggle", "var togglebutton")  # of scripts within the pages
+# Assets that no finished page needs: the icons that are fonts or a script, and maps.
+UNUSED_ASSETS = ("**/fontawesome*", "**/fa-*", "**/*.map")
 POLICY = "Content-Security-Policy"  # every finished page has one
 AUTO = 'localStorage.getItem("theme") || "auto"'
 # The theme of the system before the first paint; the theme's own script decides only
@@ -65,18 +70,20 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
     ``base`` is the path under which the site will be served. The pages of an earlier
     build have a policy already; those that had none are returned.
     """
-    new = set()
-    for path in sorted(folder.rglob("*.html")):
+    pages = {
+        path: path.read_text("utf-8")
+        for path in sorted(folder.rglob("*.html"))
+        if "_static" not in path.parts
+    }
+    new = {p for p, html in pages.items() if f'http-equiv="{POLICY}"' not in html}
+    mended: Counter[str] = Counter()
+    for path in sorted(new):
         name = path.relative_to(folder).as_posix()
-        html = path.read_text("utf-8")
-        if "_static" in path.parts or f'http-equiv="{POLICY}"' in html:
-            continue
-        new.add(path)
-        tree = parsed(html)
+        tree = parsed(pages[path])
         if name != f"{ROOT_PAGE}.html":  # which has no theme
-            drop_formula_styles(tree)
+            drop_formula_styles(tree, name)
             one_style_sheet(tree, path, folder)
-            finish_page(tree, name)
+            mended.update(finish_page(tree, name))
             write_pieces(tree, path, name)
         if name == f"{NOT_FOUND}.html":
             make_absolute(tree, base)
@@ -85,33 +92,56 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
     write_index(folder)
     static = folder / "_static"
     drop_tab_stops(static / "scripts" / "pydata-sphinx-theme.js")
-    for pattern in ("**/fontawesome*", "**/fa-*", "**/*.map"):
-        for path in static.glob(pattern):
-            if path.is_file():
-                path.unlink()
+    mended.update(drop_assets(static))
+    if len(new) == len(pages):  # what a build of single pages has not, others had
+        require_all(mended)
     return new
 
 
-def finish_page(tree: BeautifulSoup, name: str) -> None:
-    """One page of the theme: fewer scripts, later, and right attributes."""
+def require_all(mended: Mapping[str, int]) -> None:
+    """Stop the build where no page has what some must have."""
+    for what, places in mended.items():
+        if not places:
+            raise PipelineError(f"no page of the site has {what}, which a build mends")
+
+
+def drop_assets(static: Path) -> dict[str, int]:
+    """Drop the assets that no page needs; how many there were of each kind."""
+    dropped = {}
+    for pattern in UNUSED_ASSETS:
+        files = [path for path in static.glob(pattern) if path.is_file()]
+        dropped[f"files {pattern}"] = len(files)
+        for path in files:
+            path.unlink()
+    return dropped
+
+
+def finish_page(tree: BeautifulSoup, name: str) -> dict[str, int]:
+    """One page of the theme: fewer scripts, later, and right attributes.
+
+    What only some pages have is counted, by its name.
+    """
     put_scripts_last(tree, name)
-    drop_scripts(tree)
-    drop_handler(tree, name)
+    drop_scripts(tree, name)
     fold_cells(tree, name)
-    take_contents_over(tree)
     set_theme_at_once(tree, name)
-    set_list_roles(tree, name)
-    drop_stills(tree)
-    drop_styles_of_drawings(tree, name)
+    mended = {
+        "a button that prints": drop_handler(tree, name),
+        "a list of contents, #pst-page-toc-nav": take_contents_over(tree),
+        "a bibliography, .citation-list": set_list_roles(tree, name),
+        "a picture stored with its drawing": drop_stills(tree),
+        "a drawing with a style of its own": drop_styles_of_drawings(tree, name),
+    }
     put_exhibits_first(tree, name)
     put_style_first(tree, name)
+    return mended
 
 
-def drop_formula_styles(tree: BeautifulSoup) -> None:
+def drop_formula_styles(tree: BeautifulSoup, name: str) -> None:
     """A page without formulas needs no letters of theirs."""
+    link = one(tree, name, "the style sheet of formulas", f'link[href*="{STYLES}"]')
     if not tree.select(".math"):
-        for link in tree.select(f'link[href*="{STYLES}"]'):
-            link.decompose()
+        link.decompose()
 
 
 def drop_tab_stops(script: Path) -> None:
@@ -141,22 +171,26 @@ def put_scripts_last(tree: BeautifulSoup, name: str) -> None:
         body.append(script.extract())
 
 
-def drop_scripts(tree: BeautifulSoup) -> None:
+def drop_scripts(tree: BeautifulSoup, name: str) -> None:
     """Leave out what the book has its own way for: the search, folds, tabs.
 
     The index of the theme's search alone is a sixth of what a page weighs.
     """
-    for script in tree.select("script[src]"):
-        if Path(str(script["src"]).partition("?")[0]).name in UNUSED:
-            script.decompose()
-    for script in tree.select("script:not([src])"):
-        if script.text.startswith(("let toggle", "var togglebutton")):
+    for file in (*UNUSED, *(() if name == SEARCH else UNUSED_SEARCH)):
+        one(tree, name, f"the script {file}", f'script[src*="{file}"]').decompose()
+    inline = tree.select("script:not([src])")
+    for start in UNUSED_STARTS:
+        scripts = [each for each in inline if each.text.startswith(start)]
+        if not scripts:
+            raise PipelineError(f"{name}: no script of it starts with {start!r}")
+        for script in scripts:
             script.decompose()
 
 
-def drop_handler(tree: BeautifulSoup, name: str) -> None:
+def drop_handler(tree: BeautifulSoup, name: str) -> int:
     """The print button is served by book.mjs; a strict policy refuses handlers."""
-    for button in tree.select('[onclick="window.print()"]'):
+    buttons = tree.select('[onclick="window.print()"]')
+    for button in buttons:
         del button["onclick"]
     for element in tree.find_all(True):
         if handlers := [key for key in element.attrs if key.startswith("on")]:
@@ -164,16 +198,19 @@ def drop_handler(tree: BeautifulSoup, name: str) -> None:
                 f"{name}: its policy refuses the handler {handlers[0]}"
                 f" of <{element.name}>"
             )
+    return len(buttons)
 
 
-def take_contents_over(tree: BeautifulSoup) -> None:
+def take_contents_over(tree: BeautifulSoup) -> int:
     """Another name for the contents list, which book.mjs keeps true.
 
     The theme's script finds it by its name, and misses the headings that pass by
     between two looks: after a jump of the page its list is stale.
     """
-    for contents in tree.select("#pst-page-toc-nav"):
+    lists = tree.select("#pst-page-toc-nav")
+    for contents in lists:
         contents["id"] = "page-contents"
+    return len(lists)
 
 
 def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
@@ -187,39 +224,42 @@ def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     script.string = Script(f"{said}\n{CODE}\n{ARRIVING}\n")
 
 
-def set_list_roles(tree: BeautifulSoup, name: str) -> None:
+def set_list_roles(tree: BeautifulSoup, name: str) -> int:
     """Give the bibliography roles that its elements can have.
 
     docutils writes ``role="list"`` around entries that are no list items.
     """
-    if tree.select(".citation-list"):
-        works = "entries in its bibliography"
-        for entry in some(tree, name, works, "[role=doc-biblioentry]"):
+    lists = tree.select(".citation-list")
+    for works in lists:
+        place = "entries in its bibliography"
+        for entry in some(works, name, place, "[role=doc-biblioentry]"):
             entry["role"] = "listitem"
-    for link in tree.select("a[role=doc-backlink]"):
-        del link["role"]
+    return len(lists)
 
 
-def drop_stills(tree: BeautifulSoup) -> None:
+def drop_stills(tree: BeautifulSoup) -> int:
     """The PNG stored in a figure is for those who are shown no SVG."""
+    dropped = 0
     for template in tree.find_all("template"):  # into which a selector does not look
         image = template.find("img", recursive=False)
         if image and str(image.get("src")).startswith("data:image/png;"):
             template.decompose()
+            dropped += 1
+    return dropped
 
 
-def drop_styles_of_drawings(tree: BeautifulSoup, name: str) -> None:
+def drop_styles_of_drawings(tree: BeautifulSoup, name: str) -> int:
     """Say once what each drawing says in a style sheet of its own.
 
     Its rule is for all elements: with every drawing that comes in, a browser would
     compute the styles of the whole page anew.
     """
-    for style in tree.find_all("style"):
-        if not style.find_parent("svg"):
-            continue
+    styles = [each for each in tree.find_all("style") if each.find_parent("svg")]
+    for style in styles:
         if style.text.strip() != OF_DRAWINGS:
             raise PipelineError(f"{name}: a drawing has other styles: {style.text!r}")
         style.decompose()
+    return len(styles)
 
 
 def put_style_first(tree: BeautifulSoup, name: str) -> None:
@@ -235,7 +275,7 @@ def put_style_first(tree: BeautifulSoup, name: str) -> None:
 
 
 def put_exhibits_first(tree: BeautifulSoup, name: str) -> None:
-    """Where a page has exhibits, their script, and at once what it will ask for.
+    """The script of a page's exhibits, and at once what it will ask for.
 
     It runs as soon as it is there: what moves stands at the top, and does not wait for
     the end of the page.

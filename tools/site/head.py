@@ -14,6 +14,7 @@ from typing import Any
 
 from docutils import nodes
 
+from tools.command import NOT_FOUND
 from tools.launch import public_address
 from tools.site import card
 
@@ -21,7 +22,6 @@ BOOK = "Attention in the Limit"
 LANDING = "chapters/index"
 # The root of the site leads to the landing page and says the same of itself.
 ROOT_PAGE = "index"
-NOT_FOUND = "404"
 UNLISTED = {"genindex", "search", NOT_FOUND}
 TITLES = {
     LANDING: f"{BOOK} — executable lecture notes",

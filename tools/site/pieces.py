@@ -103,15 +103,20 @@ def symbols(tree: BeautifulSoup) -> list[dict[str, Any]]:
                 entries.append(
                     {
                         "letters": letters,
-                        "symbol": symbol.decode_contents().strip(),
-                        "meaning": meaning.decode_contents().strip(),
+                        "symbol": inner(symbol),
+                        "meaning": inner(meaning),
                         "chapters": numbers or None,
                     }
                 )
-    for each in entries:
-        for key in ("symbol", "meaning"):
-            each[key] = re.sub(r"</?(?:p|a)\b[^>]*>", "", each[key])
     return entries
+
+
+def inner(cell: Tag) -> str:
+    """HTML within a cell of a table, without paragraphs and links."""
+    made = copy(cell)
+    for part in made.select("p, a"):
+        part.unwrap()
+    return made.decode_contents().strip()
 
 
 def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any
 
+from bs4 import Tag
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
 from lib.figures.markup import digest, image
 from lib.figures.svg import own_ids
 from tools.command import ROOT
+from tools.site.markup import one, parsed
 
 GRAPH = "reading-graph"
-SVG = "{http://www.w3.org/2000/svg}"
-DRAWN = re.compile(r"<svg.*?</svg>", re.S)
 FILE = re.compile(r"^:file: \.\./(figures/[\w-]+\.svg)$", re.M)
-LEFT_OUT = {f"{SVG}{tag}" for tag in ("text", "title", "desc", "metadata")}
+LEFT_OUT = "text, title, desc, metadata"
 
 
 def graphs(doctree: nodes.document) -> list[nodes.container]:
@@ -90,31 +90,28 @@ def picture(path: Path) -> str:
     """The first picture of a chapter, be it drawn by hand or by a cell."""
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         if file := FILE.search("".join(cell["source"])):
-            svg = (ROOT / file[1]).read_text("utf-8")
-            return thumbnail(svg, str(ET.fromstring(svg).get("aria-label")))
+            drawing = parsed((ROOT / file[1]).read_text("utf-8"))
+            svg = one(drawing, file[1], "a drawing with words", "svg[aria-label]")
+            return thumbnail(svg, str(svg["aria-label"]))
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
-            if drawn := DRAWN.search("".join(data.get("text/html", ""))):
-                return thumbnail(drawn[0], "".join(data.get("text/plain", "")))
+            if drawn := parsed("".join(data.get("text/html", ""))).find("svg"):
+                return thumbnail(drawn, "".join(data.get("text/plain", "")))
     raise ExtensionError(f"{path.name} has stored no picture for the reading graph")
 
 
-def thumbnail(svg: str, alt: str) -> str:
+def thumbnail(drawing: Tag, alt: str) -> str:
     """A figure without letters and links, as one picture with its description."""
-    tree = ET.fromstring(svg)
+    svg = copy(drawing)
     for name in ("role", "aria-label", "visibility", "class", "width", "height"):
-        tree.attrib.pop(name, None)
-    for parent in list(tree.iter()):
-        parent.attrib.pop("data-slot", None)
-        for child in list(parent):
-            if child.tag in LEFT_OUT:
-                parent.remove(child)
-            elif child.tag == f"{SVG}a":
-                child.tag = f"{SVG}g"
-                child.attrib.clear()
-    ET.register_namespace("", SVG[1:-1])
-    ET.register_namespace("xlink", "http://www.w3.org/1999/xlink")
-    plain = ET.tostring(tree, encoding="unicode")
+        del svg[name]
+    for part in svg.select(LEFT_OUT):
+        part.decompose()
+    for part in svg.select("[data-slot]"):
+        del part["data-slot"]
+    for link in svg.select("a"):
+        link.name, link.attrs = "g", {}
+    plain = str(svg)
     return image(own_ids(plain, f"graph-{digest(plain)}"), alt)
 
 

@@ -75,7 +75,7 @@ class Scoreboard(Page):
 
 
 def turns_red(row: dict[str, Any] | None) -> nodes.Node:
-    """Where a change of one place makes a verdict fail, which, and how it read then."""
+    """The change of one place that makes a verdict fail, and how it read then."""
     if row is None:
         return nodes.Text("not run")
     if (mutant := row["mutant"]) is None:

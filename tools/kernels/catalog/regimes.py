@@ -1,4 +1,4 @@
-"""Which limit a model of given sizes is in."""
+"""The limit that a model of given sizes is in."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ export class Cell {
   }
 
   get output() {
-    const found = this.box.querySelector(".cell_output");
-    if (found) return found;
+    const output = this.box.querySelector(".cell_output");
+    if (output) return output;
     const made = element("div", "cell_output docutils container");
     this.box.append(made);
     return made;

@@ -150,9 +150,9 @@ export const ask = async (server, path, options = {}) => {
   // A site without a server may answer anything, its page of unknown addresses included.
   if (answer.status === 204) return null;
   if (!answer.headers.get("Content-Type")?.startsWith("application/json")) throw new Refusal(NOWHERE);
-  const found = await answer.json();
-  if (!answer.ok) throw new Refusal(`The server could not do it: ${found.message}`);
-  return found;
+  const content = await answer.json();
+  if (!answer.ok) throw new Refusal(`The server could not do it: ${content.message}`);
+  return content;
 };
 
 // -- Servers ---------------------------------------------------------------------------

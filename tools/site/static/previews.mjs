@@ -96,17 +96,17 @@ const plain = (tex) => tex.replace(/\{(\w)\}/g, " $1").replace(/\s+/g, " ").repl
 const forFormula = async (formula) => {
   if (!chapter) return null;
   let tex = plain(formula.closest("[data-tex]").dataset.tex);
-  const found = [];
+  const named = [];
   // The longest first: in n_k there is no n.
   const letters = (await symbols()).flatMap((each) => each.letters.map((name) => [name, each]));
   for (const [name, each] of letters.sort(([one], [two]) => two.length - one.length)) {
     const letter = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     const rest = tex.replace(new RegExp(`(?<![A-Za-z\\\\])${letter}(?![A-Za-z])`, "g"), "\u0000");
-    if (rest !== tex && !found.includes(each)) found.push(each);
+    if (rest !== tex && !named.includes(each)) named.push(each);
     tex = rest;
   }
-  if (!found.length) return null;
-  const lines = found.slice(0, 8).map(({ symbol, meaning }) => `<dt>${symbol}</dt><dd>${meaning}</dd>`);
+  if (!named.length) return null;
+  const lines = named.slice(0, 8).map(({ symbol, meaning }) => `<dt>${symbol}</dt><dd>${meaning}</dd>`);
   return `<dl>${lines.join("")}</dl>`;
 };
 

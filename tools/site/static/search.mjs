@@ -61,12 +61,12 @@ const rate = (entry, terms) => {
 
 export const search = (entries, query) => {
   const terms = termsOf(query);
-  if (!terms.length) return { terms, found: [] };
+  if (!terms.length) return { terms, places: [] };
   const rated = entries.map((entry) => rate(entry, terms)).filter(({ score }) => score > 0);
   const whole = rated.filter(({ missing }) => missing === 0);
-  const found = (whole.length ? whole : rated)
+  const places = (whole.length ? whole : rated)
     .sort((a, b) => a.missing - b.missing || b.score - a.score);
-  return { terms, found };
+  return { terms, places };
 };
 
 export const prepared = (entries) => entries.map((entry) => ({
@@ -127,13 +127,13 @@ if (results) {
     try {
       const answer = await fetch(new URL("_static/search-sections.json", base));
       if (!answer.ok) throw new Error(answer.status);
-      const { terms, found } = search(prepared(await answer.json()), query);
+      const { terms, places } = search(prepared(await answer.json()), query);
       const list = Object.assign(document.createElement("ul"), { className: "search" });
-      list.append(...found.slice(0, MANY).map((each) => line(each, terms, query)));
+      list.append(...places.slice(0, MANY).map((each) => line(each, terms, query)));
       results.replaceChildren(list);
       const also = [...new Set(terms.flatMap(({ kin }) => kin.map(({ term }) => term)))];
-      const more = found.length > MANY ? `the ${MANY} best of ${found.length} places` : `${found.length} place${found.length === 1 ? "" : "s"}`;
-      status.textContent = found.length
+      const more = places.length > MANY ? `the ${MANY} best of ${places.length} places` : `${places.length} place${places.length === 1 ? "" : "s"}`;
+      status.textContent = places.length
         ? `Search finished: ${more} for “${query}”${also.length ? `, also by its other names: ${also.slice(0, 4).join(", ")}` : ""}.`
         : `Search finished: nothing found for “${query}”.`;
     } catch (error) {

@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import websocket
-from waits import LIMIT, until
+
+from tools.command import LIMIT, PipelineError, until
 
 KEYS = {
     "ArrowLeft": "\ue012",
@@ -60,13 +61,13 @@ def strokes(keys):
 
 
 class Engine:
-    """What the tests ask of a browser."""
+    """A browser, and the commands that both kinds are given."""
 
     def wait(self, script, *values):
         """The value of a script, once it is true."""
-        found = until(lambda: self.run(script, *values))
-        assert found, f"never true: {script}\n{self.complaints()}"
-        return found
+        if value := until(lambda: self.run(script, *values)):
+            return value
+        raise PipelineError(f"never true: {script}\n{self.complaints()}")
 
     def press(self, *keys):
         self.act(strokes(keys))
@@ -101,7 +102,7 @@ class Firefox(Engine):
             answer = json.loads(self.socket.recv())
             if answer.get("id") == number:
                 if answer["type"] == "error":
-                    raise AssertionError(f"{method}: {answer['message']}")
+                    raise PipelineError(f"{method}: {answer['message']}")
                 return answer["result"]
             if answer.get("method") == "log.entryAdded":
                 entry = answer["params"]
@@ -130,7 +131,7 @@ class Firefox(Engine):
             awaitPromise=True,
         )
         if result["type"] == "exception":
-            raise AssertionError(result["exceptionDetails"]["text"])
+            raise PipelineError(result["exceptionDetails"]["text"])
         return json.loads(result["result"]["value"])
 
     def act(self, actions):
@@ -162,7 +163,8 @@ def firefox(folder):
     try:
         lines = (re.search(r"BiDi listening on (ws:\S+)", x) for x in process.stderr)
         address = next(filter(None, lines), None)
-        assert address, "Firefox did not start"
+        if address is None:
+            raise PipelineError("Firefox did not start")
         yield Firefox(address[1])
     finally:
         process.terminate()
@@ -187,7 +189,7 @@ class WebKit(Engine):
             with urllib.request.urlopen(request, timeout=LIMIT) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
-            raise AssertionError(f"{path}: {error.read().decode()}") from None
+            raise PipelineError(f"{path}: {error.read().decode()}") from None
 
     def goto(self, address):
         self.complaints()
@@ -202,7 +204,7 @@ class WebKit(Engine):
         )
         answer = self.ask("POST", "/execute/async", script=whole, args=[list(values)])
         if isinstance(answer, str):
-            raise AssertionError(answer)
+            raise PipelineError(answer)
         return answer[0]
 
     def act(self, actions):
@@ -217,7 +219,8 @@ class WebKit(Engine):
             self.ask("POST", "/window/rect", **rect)
             return self.run("return [innerWidth, innerHeight]") == [width, height]
 
-        assert until(fits), f"never {width} by {height}"
+        if not until(fits):
+            raise PipelineError(f"the window is never {width} by {height}")
 
     def complaints(self):
         text = self.log.read_text(errors="replace")[self.read :]
@@ -230,7 +233,7 @@ class WebKit(Engine):
 
 
 def answers(address):
-    """Whether a server is there yet."""
+    """Tell whether a server is there yet."""
     try:
         urllib.request.urlopen(address).close()
     except urllib.error.URLError:
