@@ -55,15 +55,18 @@ def softmax(logits: npt.ArrayLike) -> Array:
         For a NaN, a +inf, a row of −inf only, or an empty last axis.
     """
     z = require_last_axis("logits", as_float("logits", logits))
-    require_finite("logits", z, masked=True)
     top = z.max(axis=-1, keepdims=True)  # (..., 1)
-    if np.isneginf(top).any():
+    # The maximum of a row is finite unless the row is refused: one look at few numbers.
+    if not np.isfinite(top).all():
+        require_finite("logits", z, masked=True)
         raise ValueError("logits has a row of -inf only, which no softmax can weigh")
     # Subtracting the maximum leaves s unchanged and keeps every exponent ≤ 0.
     # A difference beyond the float range is −inf, which has weight 0 as it should.
     with np.errstate(over="ignore"):
-        weights = np.exp(z - top)
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+        weights = z - top
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights
 
 
 def softmax_derivatives(z: npt.ArrayLike, order: int) -> Array:
