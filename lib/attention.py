@@ -236,13 +236,17 @@ def shaped_attention(logits: npt.ArrayLike, temperature: float) -> Array:
     """
     y = require_square("logits", as_float("logits", logits))
     tau = require_positive("temperature", temperature)
-    require_finite("logits", y, masked=True)
     with np.errstate(over="ignore"):
         scaled = y / tau
-    if (np.isinf(scaled) & np.isfinite(y)).any():
-        raise ValueError(f"temperature is too small for these logits, got {tau!r}")
+    if not np.isfinite(scaled).all():
+        require_finite("logits", y, masked=True)
+        if (np.isinf(scaled) & np.isfinite(y)).any():
+            raise ValueError(f"temperature is too small for these logits, got {tau!r}")
     m = y.shape[-1]
-    return np.asarray(np.eye(m) + softmax(scaled) - 1 / m)
+    attention = softmax(scaled)
+    attention += np.eye(m)
+    attention -= 1 / m
+    return attention
 
 
 def random_scores(
