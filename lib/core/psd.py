@@ -52,7 +52,11 @@ def gram_root(gram: Array) -> Array:
 
     Those of eigenvalues below :data:`RANK` times the trace are 0.
     """
-    values, vectors = np.linalg.eigh(gram)  # increasing
+    return spectral_root(*np.linalg.eigh(gram))
+
+
+def spectral_root(values: Array, vectors: Array) -> Array:
+    """:func:`gram_root` by what ``eigh`` made of V."""
     trace = np.maximum(values.sum(axis=-1, keepdims=True), 0)
     values = np.where(values > RANK * trace, values, 0)
     return np.asarray((vectors * np.sqrt(values)[..., None, :])[..., ::-1])
