@@ -55,15 +55,12 @@ def softmax(logits: npt.ArrayLike) -> Array:
         For a NaN, a +inf, a row of −inf only, or an empty last axis.
     """
     z = require_last_axis("logits", as_float("logits", logits))
-    require_finite("logits", z, masked=True)
     top = z.max(axis=-1, keepdims=True)  # (..., 1)
-    if np.isneginf(top).any():
+    # The maximum of a row is finite unless the row is refused: one look at few numbers.
+    if not np.isfinite(top).all():
+        require_finite("logits", z, masked=True)
         raise ValueError("logits has a row of -inf only, which no softmax can weigh")
-    # Subtracting the maximum leaves s unchanged and keeps every exponent ≤ 0.
-    # A difference beyond the float range is −inf, which has weight 0 as it should.
-    with np.errstate(over="ignore"):
-        weights = np.exp(z - top)
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+    return _weigh(z, top)
 
 
 def softmax_derivatives(z: npt.ArrayLike, order: int) -> Array:
@@ -96,10 +93,11 @@ def softmax_derivatives(z: npt.ArrayLike, order: int) -> Array:
     z = as_float("z", z)
     if z.ndim != 1 or z.size == 0:
         raise ValueError(f"z must be a non-empty vector, got shape {z.shape}")
-    require_finite("z", z, masked=True)
-    if np.isneginf(z).all():
+    top = z.max()
+    if not np.isfinite(top):  # as in softmax
+        require_finite("z", z, masked=True)
         raise ValueError("z is -inf only, where the softmax has no derivative")
-    s = softmax(z)  # (m,)
+    s = _weigh(z, top)  # (m,)
     centered = np.eye(s.size) - s  # c_ij = δ_ij − s_j
     first = s[:, None] * centered  # (m, m): F_ij = ∂_j s_i = s_i c_ij
     if order == 1:
@@ -238,13 +236,17 @@ def shaped_attention(logits: npt.ArrayLike, temperature: float) -> Array:
     """
     y = require_square("logits", as_float("logits", logits))
     tau = require_positive("temperature", temperature)
-    require_finite("logits", y, masked=True)
     with np.errstate(over="ignore"):
         scaled = y / tau
-    if (np.isinf(scaled) & np.isfinite(y)).any():
-        raise ValueError(f"temperature is too small for these logits, got {tau!r}")
+    if not np.isfinite(scaled).all():
+        require_finite("logits", y, masked=True)
+        if (np.isinf(scaled) & np.isfinite(y)).any():
+            raise ValueError(f"temperature is too small for these logits, got {tau!r}")
     m = y.shape[-1]
-    return np.asarray(np.eye(m) + softmax(scaled) - 1 / m)
+    attention = softmax(scaled)
+    attention += np.eye(m)
+    attention -= 1 / m
+    return attention
 
 
 def random_scores(
@@ -287,6 +289,17 @@ def random_scores(
     if not np.isfinite(scores).all():
         raise ValueError(f"x is too large: its largest entry is {np.abs(x).max():.3g}")
     return np.asarray(scores)
+
+
+def _weigh(z: Array, top: Array) -> Array:
+    """Softmax of rows with these maxima, which are finite."""
+    # Subtracting the maximum leaves s unchanged and keeps every exponent ≤ 0.
+    # A difference beyond the float range is −inf, which has weight 0 as it should.
+    with np.errstate(over="ignore"):
+        weights = z - top
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights
 
 
 def _centered(logits: npt.ArrayLike) -> Array:

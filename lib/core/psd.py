@@ -19,10 +19,7 @@ _EQUAL = 1e-9  # norms that differ by less, relative to the largest, count as eq
 
 def require_gram(name: str, value: npt.ArrayLike) -> Array:
     """Return ``value`` as a Gram matrix (m, m); raise ValueError for anything else."""
-    array = require_matrix(name, require_moderate(name, value))
-    if array.shape[0] != array.shape[1]:
-        raise ValueError(f"{name} must be square, got shape {array.shape}")
-    return require_grams(name, array)
+    return require_grams(name, _one_matrix(name, value))
 
 
 def require_grams(name: str, value: npt.ArrayLike) -> Array:
@@ -32,19 +29,52 @@ def require_grams(name: str, value: npt.ArrayLike) -> Array:
     −1e-12 m of it are accepted as rounding.
     """
     array = require_square(name, require_moderate(name, value))
+    scaled, size = _symmetric(name, array)
+    _require_semidefinite(name, np.linalg.eigvalsh(scaled) * size, size)
+    return array
+
+
+def gram_spectrum(name: str, value: npt.ArrayLike) -> tuple[Array, Array]:
+    """Eigenvalues, increasing, and eigenvectors of a Gram matrix (m, m).
+
+    Raises as :func:`require_gram`, with one factorization where that and ``eigh`` are
+    two.
+    """
+    array = _one_matrix(name, value)
+    _, size = _symmetric(name, array)
+    values, vectors = np.linalg.eigh(array)
+    _require_semidefinite(name, values, size)
+    return values, vectors
+
+
+def _one_matrix(name: str, value: npt.ArrayLike) -> Array:
+    array = require_matrix(name, require_moderate(name, value))
+    if array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {array.shape}")
+    return array
+
+
+def _symmetric(name: str, array: Array) -> tuple[Array, Array]:
+    """Symmetric matrices over their largest entries, and these, (..., 1)."""
     size = np.abs(array).max(axis=(-2, -1), keepdims=True, initial=0)
     scaled = array / np.where(size > 0, size, 1)
     if np.abs(scaled - scaled.mT).max(initial=0) > 1e-12:
         raise ValueError(
             f"{name} must be symmetric, its largest entry is {size.max():.3g}"
         )
-    least = np.linalg.eigvalsh(scaled)[..., :1]  # (..., 1)
-    if least.min(initial=0) < -1e-12 * array.shape[-1]:
+    return scaled, size[..., 0]
+
+
+def _require_semidefinite(name: str, values: Array, size: Array) -> None:
+    """Raise ValueError where an eigenvalue (..., m) is below 0 by more than rounding.
+
+    Matrices have a largest entry of ``size``.
+    """
+    if (values < -1e-12 * values.shape[-1] * size).any():
         raise ValueError(
             f"{name} must be positive semidefinite, its least eigenvalue is"
-            f" {(least * size[..., 0]).min():.3g}"
+            f" {values.min():.3g}"
         )
-    return array
 
 
 def gram_root(gram: Array) -> Array:
@@ -52,7 +82,11 @@ def gram_root(gram: Array) -> Array:
 
     Those of eigenvalues below :data:`RANK` times the trace are 0.
     """
-    values, vectors = np.linalg.eigh(gram)  # increasing
+    return spectral_root(*np.linalg.eigh(gram))
+
+
+def spectral_root(values: Array, vectors: Array) -> Array:
+    """:func:`gram_root` by what ``eigh`` made of V."""
     trace = np.maximum(values.sum(axis=-1, keepdims=True), 0)
     values = np.where(values > RANK * trace, values, 0)
     return np.asarray((vectors * np.sqrt(values)[..., None, :])[..., ::-1])

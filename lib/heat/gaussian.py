@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lib.core.checks import Array, require_moderate, require_positive
-from lib.core.psd import require_gram
+from lib.core.psd import gram_spectrum
 from lib.core.trajectory import Trajectory, step_times
 
 
@@ -151,7 +151,7 @@ def _slope(s: Array, eps: float) -> Array:
 
 def _spectrum(name: str, cov: npt.ArrayLike) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors; what rounding left below 0 is 0."""
-    values, vectors = np.linalg.eigh(require_gram(name, cov))
+    values, vectors = gram_spectrum(name, cov)
     return np.maximum(values, 0), vectors
 
 

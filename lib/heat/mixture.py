@@ -42,14 +42,22 @@ class Components(NamedTuple):
 
     def standard(self, x: Array) -> Array:
         """(x − μ_c)/√s_c, shape (C, ...)."""
-        return np.asarray((x - _shaped(self.means, x)) / self.roots(x))
+        standard = x - _shaped(self.means, x)
+        standard /= self.roots(x)
+        return standard
 
     def logs(self, x: Array) -> Array:
         """Logarithms of the terms of the density, shape (C, ...)."""
+        return self._logs(self.standard(x))
+
+    def _logs(self, standard: Array) -> Array:
+        """The same at standardized points (C, ...)."""
         with np.errstate(over="ignore"):  # a square beyond the range has density 0
-            squares = np.square(self.standard(x))
+            logs = np.square(standard)
+        logs *= -0.5
         scale = np.log(self.weights / _SQRT_2PI) - np.log(self.variances) / 2
-        return np.asarray(_shaped(scale, x) - squares / 2)
+        logs += _shaped(scale, standard[0])
+        return logs
 
     def density(self, x: Array) -> Array:
         """Density of the mixture, of the shape of x."""
@@ -57,11 +65,14 @@ class Components(NamedTuple):
 
     def score(self, x: Array) -> Array:
         """Derivative of its logarithm, of the shape of x; not finite too far away."""
-        logs = self.logs(x)  # (C, ...)
+        pulls = self.standard(x)  # (C, ...)
+        share = self._logs(pulls)
         with np.errstate(over="ignore", invalid="ignore"):
-            share = np.exp(logs - logs.max(axis=0))
-            pulls = -self.standard(x) / self.roots(x)
-            return np.asarray((share * pulls).sum(axis=0) / share.sum(axis=0))
+            share -= share.max(axis=0)
+            np.exp(share, out=share)
+            pulls /= -self.roots(x)
+            pulls *= share
+            return np.asarray(pulls.sum(axis=0) / share.sum(axis=0))
 
     def heated(self, t: float) -> Components:
         """The components after time t of the heat flow."""

@@ -25,7 +25,7 @@ from lib.core.checks import (
     require_positive,
     require_square,
 )
-from lib.core.psd import gram_root, rank
+from lib.core.psd import rank, spectral_root
 from lib.core.trajectory import Trajectory
 from lib.sphere.field import IDENTITY, make_attention, solve
 from lib.sphere.geometry import unit
@@ -210,12 +210,13 @@ def _root(name: str, cosines: npt.ArrayLike) -> Array:
     except np.linalg.LinAlgError:
         pass
     # The matrix is singular, or nearly so: as few columns as its rank.
-    least = np.linalg.eigvalsh(g)[..., 0].min()
+    values, vectors = np.linalg.eigh(g)
+    least = values[..., 0].min()
     if least < -1e-10 * g.shape[-1]:
         raise ValueError(
             f"{name} must be positive semidefinite, its least eigenvalue is {least:.3g}"
         )
-    columns = gram_root(g)
+    columns = spectral_root(values, vectors)
     return unit(columns[..., : rank(columns)][..., ::-1])
 
 

@@ -133,18 +133,18 @@ def _head(x: Array, head: Head, beta: float, normalize: bool, causal: bool) -> A
         queries = _times(part[..., r, :], head.query)
         if head.key is not None:  # <q, W^K x> = <(W^K)ᵀq, x>
             queries = queries @ head.key
-        scores = beta * (queries @ part.mT)  # (..., r, n)
+        scores = queries @ part.mT  # (..., r, n)
+        scores *= beta
         seen: int | npt.NDArray[np.int64] = n
         if causal:
             token = np.arange(n)
             scores = np.where(token <= token[r, None], scores, -np.inf)
             seen = token[r, None] + 1
-        if normalize and not diagonal:
-            weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
-        else:
-            weights = np.exp(scores - abs(beta))
-        total = np.sum(weights, axis=-1, keepdims=True) if normalize else seen
-        mean: Array = weights @ part / total
+        largest = normalize and not diagonal
+        scores -= np.max(scores, axis=-1, keepdims=True) if largest else abs(beta)
+        weights = np.exp(scores, out=scores)
+        mean: Array = weights @ part
+        mean /= weights.sum(axis=-1, keepdims=True) if normalize else seen
         return mean
 
     return _times(_in_blocks(rows, x), head.value)
@@ -166,10 +166,14 @@ def _in_blocks(function: Callable[[Array, slice], Array], x: Array) -> Array:
         return function(x, slice(0, n))
     flat = x.reshape(count, n, d)
     parts = [
-        np.concatenate([function(part, r) for r in _slices(n, rows)], axis=-2)
-        for part in (flat[b] for b in _slices(count, systems))
+        (b, r, function(flat[b], r))
+        for b in _slices(count, systems)
+        for r in _slices(n, rows)
     ]
-    return np.concatenate(parts).reshape(*batch, n, -1)
+    out = np.empty((count, n, parts[0][-1].shape[-1]))
+    for b, r, part in parts:
+        out[b, r] = part
+    return out.reshape(*batch, n, -1)
 
 
 def _slices(count: int, size: int) -> list[slice]:
@@ -219,9 +223,8 @@ def attention_output(
         For tokens off the sphere, weights that do not fit them or each other, or
         results beyond the float range.
     """
-    x = require_unit("x", x)
-    heads = make_heads(query, key, value, x.shape[-1])
-    return make_attention(heads, beta, normalize, causal)(x)
+    x, attention = _checked(x, beta, normalize, query, key, value, causal)
+    return attention(x)
 
 
 def attention_field(
@@ -257,10 +260,23 @@ def attention_field(
     ValueError
         As :func:`attention_output`.
     """
-    output = attention_output(
-        x, beta, normalize, query=query, key=key, value=value, causal=causal
-    )
-    return tangent(as_float("x", x), output)
+    x, attention = _checked(x, beta, normalize, query, key, value, causal)
+    return tangent(x, attention(x))
+
+
+def _checked(
+    x: npt.ArrayLike,
+    beta: float,
+    normalize: bool,
+    query: npt.ArrayLike | None,
+    key: npt.ArrayLike | None,
+    value: npt.ArrayLike | None,
+    causal: bool,
+) -> tuple[Array, Callable[[Array], Array]]:
+    """Unit tokens and their attention, from the arguments of both functions above."""
+    x = require_unit("x", x)
+    heads = make_heads(query, key, value, x.shape[-1])
+    return x, make_attention(heads, beta, normalize, causal)
 
 
 def flow(

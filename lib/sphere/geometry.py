@@ -23,11 +23,11 @@ def require_unit(name: str, value: npt.ArrayLike) -> Array:
     array = as_float(name, value)
     if array.ndim < 2 or array.size == 0:
         raise ValueError(f"{name} must have shape (..., n, d), got {array.shape}")
-    with np.errstate(over="ignore"):
-        norms = np.sqrt(np.sum(array * array, axis=-1))
-    off = ~(np.abs(norms - 1) <= 1e-8)
-    if off.any():
+    norms = np.sqrt(np.einsum("...i,...i->...", array, array))
+    near = np.abs(norms - 1) <= 1e-8
+    if not near.all():
         require_finite(name, array)
+        off = ~near
         first = np.argwhere(off)[0].tolist()
         raise ValueError(
             f"{name} must lie on the unit sphere, but {name}{first} has norm"
@@ -83,8 +83,8 @@ def unit_tokens(name: str, value: npt.ArrayLike) -> Array:
 
 def tangent(x: Array, y: Array) -> Array:
     """Projection of y on the tangent spaces at unit vectors x, unchecked."""
-    along: Array = np.sum(x * y, axis=-1, keepdims=True)
-    return y - along * x
+    radial: Array = (x * y).sum(axis=-1, keepdims=True) * x
+    return np.subtract(y, radial, out=radial)
 
 
 def uniform_tokens(
