@@ -126,6 +126,9 @@ def test_a_false_variant_is_a_tempting_mistake_and_nothing_is_refuted():
 def test_a_group_shares_one_chip():
     true, false = ("holds", "it rises", "1.2"), ("rejected", "it falls", "3")
     assert "it rises <b>1.2</b>" in chip([true])
+    # Its mark is heard, for no word says the same; that of a counted one is not.
+    assert 'role="img" aria-label="holds:">✓<' in chip([true])
+    assert "aria-label" not in chip([true] * 3) + chip([false])
     both = chip([true, false])
     assert "it rises" in both and "1 tempting variant rejected" in both
     assert "3 checks hold" in chip([true] * 3)

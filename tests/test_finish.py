@@ -20,9 +20,12 @@ PAGE = f"""<!DOCTYPE html>
 <link rel="stylesheet" href="_static/book.css"/>
 <script type="module" src="m.mjs"></script><script src="two.js"></script>
 {SCRIPTS}<script>let toggleHint;</script><script>var togglebutton;</script></head>
-<body><p>1 &lt; 2 <svg viewBox="0 0 1 1"><path d="M0 0"/></svg>
+<body><header id="pst-header">
+</header><div id="pst-primary-sidebar">logo</div>
+<p>1 &lt; 2 <svg viewBox="0 0 1 1"><path d="M0 0"/></svg>
 <button onclick="window.print()" title="&lt;Print&gt;">x</button></p>
-<nav id="pst-page-toc-nav"><a href="#x">x</a></nav></body></html>"""
+<nav id="pst-page-toc-nav"><a href="#x">x</a></nav><footer class="bd-footer">
+</footer></body></html>"""
 
 
 def finished(html=PAGE, name="a.html"):
@@ -62,6 +65,9 @@ def test_page_of_the_theme_is_finished():
         (('|| "auto"', "|| auto"), "its script does not set the theme by"),
         (('data-theme="auto"', ""), "should have a theme that is set later, 1 of"),
         (("window.print()", "print()"), "refuses the handler onclick of <button>"),
+        (("<header id", "<header class"), "an empty header#pst-header, 1 of"),
+        (("</header>", "x</header>"), "an empty header#pst-header, 1 of"),
+        (('"pst-primary-sidebar"', '"side"'), "should have a sidebar, 1 of"),
         (("<path", "<style>p{}</style><path"), "a drawing has other styles: 'p{}'"),
         (("togglebutton.js", "x.js"), "should have the script togglebutton.js, 1 of"),
         (("searchindex.js", "x.js"), "should have the script searchindex.js, 1 of"),
@@ -106,6 +112,25 @@ def test_entries_of_a_bibliography_are_list_items():
         finish.set_list_roles(
             parsed(html.replace("doc-biblioentry", "listitem")), "a.html"
         )
+
+
+def test_logo_is_in_the_only_banner():
+    tree = parsed(finished())
+    banner = tree.select_one("#pst-primary-sidebar")
+    assert banner["role"] == "banner" and "logo" in banner.text
+    empty = [each["role"] for each in tree.select("header, footer")]
+    assert empty == ["presentation"] * 2
+
+
+def test_an_exhibit_is_named_by_its_caption():
+    html = '<figure class="book-exhibit"><figcaption>A</figcaption></figure>'
+    tree = parsed(html + html.replace("A", "B") + "<figure></figure>")
+    finish.name_exhibits(tree, "a.html")
+    one, two, drawn = tree.select("figure")
+    assert one["aria-labelledby"] == one.figcaption["id"] != two.figcaption["id"]
+    assert two["aria-labelledby"] == two.figcaption["id"] and not drawn.attrs
+    with pytest.raises(PipelineError, match="should have a caption of its exhibit, 1"):
+        finish.name_exhibits(parsed('<figure class="book-exhibit"></figure>'), "a.html")
 
 
 def test_only_stored_pictures_are_left_out():

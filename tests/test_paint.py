@@ -4,6 +4,7 @@ import json
 
 from tools import paint
 from tools.browser import first_movement
+from tools.reading import SECOND_EDITION
 
 
 def test_what_was_measured_is_recorded_and_told(tmp_path, monkeypatch, capsys):
@@ -32,6 +33,10 @@ def test_a_machine_without_browser_says_so_for_each_page(monkeypatch):
         paint.PAGES
     )
     assert [each["page"] for each in paint.paint()] == [*paint.PAGES]
+
+
+def test_the_landing_page_and_every_chapter_are_measured():
+    assert set(paint.PAGES) == set(SECOND_EDITION)
 
 
 def test_the_first_frame_of_an_exhibit_is_timed(site, browser):

@@ -104,7 +104,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
     numbers().forEach((value, k) => {
       named[k].textContent = axes()[k];
       said[k].textContent = shown(value);
-      inputs[k].setAttribute("aria-valuetext", `${axes()[k]} ${shown(value)}`);
+      inputs[k].setAttribute("aria-valuetext", shown(value));
     });
   };
 
@@ -283,7 +283,10 @@ export default ({ stage, state, values, act, put, redraw }) => {
       pen.fill();
       pen.stroke();
     },
-    changed: () => (walk = null),
+    changed() {
+      walk = null;
+      label(); // at once: a value is told as soon as its key is pressed
+    },
     reset: () => (walk = null),
     text() {
       const [x, y] = numbers();

@@ -200,10 +200,11 @@ def _data(row: Row) -> str:
 MARKS = {"holds": "✓", "rejected": "✗"}
 
 
-def mark(kind: str) -> str:
-    """The mark of a check, which a reader who hears the page does not need."""
+def mark(kind: str, heard: str = "") -> str:
+    """The mark of a check; who hears the page needs it where no word says the same."""
     classes = f"check-mark check-mark-{kind}"
-    return f'<span class="{classes}" aria-hidden="true">{MARKS[kind]}</span>'
+    role = f'role="img" aria-label="{heard}"' if heard else 'aria-hidden="true"'
+    return f'<span class="{classes}" {role}>{MARKS[kind]}</span>'
 
 
 def chip(parts: Sequence[tuple[str, str, str]]) -> str:
@@ -213,7 +214,8 @@ def chip(parts: Sequence[tuple[str, str, str]]) -> str:
     shown = []
     if len(holding) == 1:
         _, words, value = holding[0]
-        shown.append(f"{mark('holds')} {mathematics(words)} <b>{escape(value)}</b>")
+        said = f"{mathematics(words)} <b>{escape(value)}</b>"
+        shown.append(f"{mark('holds', 'holds:')} {said}")
     elif holding:
         shown.append(f"{mark('holds')} {len(holding)} checks hold")
     if others and holding:

@@ -124,6 +124,7 @@ def finish_page(tree: BeautifulSoup, name: str) -> dict[str, int]:
     put_scripts_last(tree, name)
     drop_scripts(tree, name)
     fold_cells(tree, name)
+    set_landmarks(tree, name)
     set_theme_at_once(tree, name)
     mended = {
         "a button that prints": drop_handler(tree, name),
@@ -132,6 +133,7 @@ def finish_page(tree: BeautifulSoup, name: str) -> dict[str, int]:
         "a picture stored with its drawing": drop_stills(tree),
         "a drawing with a style of its own": drop_styles_of_drawings(tree, name),
     }
+    name_exhibits(tree, name)
     put_exhibits_first(tree, name)
     put_style_first(tree, name)
     return mended
@@ -213,6 +215,16 @@ def take_contents_over(tree: BeautifulSoup) -> int:
     return len(lists)
 
 
+def set_landmarks(tree: BeautifulSoup, name: str) -> None:
+    """One banner, in which the logo and the search are.
+
+    The theme leaves them outside all landmarks, and writes an empty header and footer.
+    """
+    for empty in ("header#pst-header", "footer.bd-footer"):
+        one(tree, name, f"an empty {empty}", f"{empty}:empty")["role"] = "presentation"
+    one(tree, name, "a sidebar", "#pst-primary-sidebar")["role"] = "banner"
+
+
 def set_theme_at_once(tree: BeautifulSoup, name: str) -> None:
     """The theme of the system before the first paint, a light one without scripts."""
     later = "a theme that is set later"
@@ -272,6 +284,16 @@ def put_style_first(tree: BeautifulSoup, name: str) -> None:
     sheet = one(tree, name, "a style sheet", "head > link[rel=stylesheet]")
     title = one(tree, name, "a title", "head > title")
     title.insert_after(script.extract(), sheet.extract())
+
+
+def name_exhibits(tree: BeautifulSoup, name: str) -> None:
+    """Let a screen reader say what an exhibit is before its controls.
+
+    Its drawing has no text, and its caption stands below them.
+    """
+    for number, exhibit in enumerate(tree.select("figure.book-exhibit")):
+        caption = one(exhibit, name, "a caption of its exhibit", "figcaption")
+        exhibit["aria-labelledby"] = caption["id"] = f"exhibit-{number}"
 
 
 def put_exhibits_first(tree: BeautifulSoup, name: str) -> None:

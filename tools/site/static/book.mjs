@@ -117,10 +117,13 @@ const offer = () => {
   const from = left();
   const arrived = from && from.to === location.pathname + location.hash;
   way.hidden = !arrived;
-  if (arrived)
-    way.textContent = from.page === location.pathname
-      ? "↩ Back to where you were"
-      : `↩ Back to where you were in “${from.title}”`;
+  if (!arrived) return;
+  way.textContent = from.page === location.pathname
+    ? "↩ Back to where you were"
+    : `↩ Back to where you were in “${from.title}”`;
+  // Where the keyboard goes on after the jump.
+  const place = named();
+  if (article?.contains(place)) place.prepend(way);
 };
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("article a[href*='#']:not(.headerlink)");
@@ -216,6 +219,7 @@ document.addEventListener("copy", (event) => {
   if (last) range.setEndAfter(last);
   const copy = document.createElement("div");
   copy.append(range.cloneContents());
+  copy.querySelector(".way-back")?.remove();
   const formulas = copy.querySelectorAll("[data-tex]");
   if (!formulas.length) return;
   formulas.forEach((each) => each.replaceWith(asTex(each)));
