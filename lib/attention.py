@@ -150,13 +150,15 @@ def softmax_expansion(logits: npt.ArrayLike, order: int) -> Array:
     """
     require_choice("order", order, (0, 1, 2, 3))
     u = _centered(logits)  # (..., m)
-    polynomial = sum(_terms(u, order), np.zeros(()))  # (..., m)
+    polynomial, *terms = _terms(u, order)  # (..., m)
+    for term in terms:
+        polynomial += term
     if not np.isfinite(polynomial).all():
         largest = np.abs(u).max()
         raise ValueError(
             f"logits is too large for order {order}: a centered entry is {largest:.3g}"
         )
-    return np.asarray(polynomial)
+    return polynomial
 
 
 def remainder_bound(logits: npt.ArrayLike, order: int) -> Array:
@@ -307,12 +309,13 @@ def _centered(logits: npt.ArrayLike) -> Array:
     u = require_last_axis("logits", as_float("logits", logits))
     require_finite("logits", u)
     # Halving first keeps the difference of two extreme scores in range.
-    half = u / 2
+    centered = u / 2
     with np.errstate(over="ignore"):
-        centered = 2 * (half - half.mean(axis=-1, keepdims=True))
+        centered -= centered.mean(axis=-1, keepdims=True)
+        centered *= 2
     if not np.isfinite(centered).all():
         raise ValueError(f"logits is too large to center: its maximum is {u.max():.3g}")
-    return np.asarray(centered)
+    return centered
 
 
 def _terms(u: Array, order: int) -> list[Array]:
@@ -329,7 +332,9 @@ def _terms(u: Array, order: int) -> list[Array]:
         return np.asarray(values.mean(axis=-1, keepdims=True))  # (..., 1)
 
     def term(bracket: Array) -> Array:
-        return np.asarray((bracket - mean(bracket)) / m)
+        centered = bracket - mean(bracket)
+        centered /= m
+        return centered
 
     terms = [np.full_like(u, 1 / m), term(u)]
     with np.errstate(over="ignore", invalid="ignore"):
