@@ -109,13 +109,17 @@ def test_chapters_and_their_statements_have_numbers():
 def test_statements_of_further_checks_do_not_look_like_those_of_a_chapter():
     for path in (SITE / "chapters" / "reference").glob("more-checks-?.html"):
         shown = soup_of(path.relative_to(SITE).as_posix())
-        heads = {p["id"]: p.select_one(".caption-number") for p in shown.select(".proof")}
+        heads = {
+            p["id"]: p.select_one(".caption-number") for p in shown.select(".proof")
+        }
         named = {k: v.get_text().strip() for k, v in heads.items() if v}
         numbers = [name.split()[1] for name in named.values()]
         page = path.stem[-1]
         assert numbers == [f"M{page}.{k + 1}" for k in range(len(numbers))]
         chapter = next(each for each in CHAPTERS if each.startswith(page))
-        for link in soup_of(f"chapters/{chapter}.html").select("a[href*='more-checks-']"):
+        for link in soup_of(f"chapters/{chapter}.html").select(
+            "a[href*='more-checks-']"
+        ):
             target = urldefrag(link["href"])[1]
             if target in named and link.get_text()[-1].isdigit():
                 assert link.get_text() == named[target]
