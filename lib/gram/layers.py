@@ -10,7 +10,7 @@ perceptron. The *dense* form draws all weights. The *Gram* form knows X only by 
 C of its Gram matrix, :math:`V = XX^\top/n = CC^\top`: each layer says how to draw a
 root F of :math:`ZZ^\top/n` given C, with numbers whose count does not grow with n, but
 for the activations of a perceptron. :mod:`lib.gram` runs both. Layers with a shaped
-ReLU are in :mod:`lib.gram.relu`.
+ReLU are in ``lib.gram.relu``.
 """
 
 from __future__ import annotations
