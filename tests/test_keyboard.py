@@ -1,10 +1,7 @@
 """A page by the keyboard alone: every stop of the Tab key, and what its keys do."""
 
-import io
-
-import numpy as np
 import pytest
-from PIL import Image
+from painted import contrast, luminance
 from waits import until
 
 from tools.command import ROOT
@@ -87,25 +84,14 @@ def is_seen(page, box):
 
     One that stands out from the color before, as WCAG 2.4.13 asks.
     """
-    clip = {
-        "x": max(box["x"] - 6, 0), "y": max(box["y"] - 6, 0),
-        "width": box["width"] + 12, "height": box["height"] + 12,
-    }  # fmt: skip
-    held = luminance(page.screenshot(clip=clip))
+    held = luminance(page, box)
     page.evaluate("document.activeElement.blur()")
-    free = luminance(page.screenshot(clip=clip))
-    ratio = (np.maximum(held, free) + 0.05) / (np.minimum(held, free) + 0.05)
-    return (ratio >= 3).sum() >= box["width"] + box["height"]
+    changed = contrast(held, luminance(page, box)) >= 3
+    return changed.sum() >= box["width"] + box["height"]
 
 
-def luminance(png):
-    rgb = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")) / 255
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
-
-
-def come(visit, address):
-    page, _ = visit(address, whole=True, reduced_motion="reduce")
+def come(visit, address, **options):
+    page, _ = visit(address, whole=True, reduced_motion="reduce", **options)
     for figure in page.locator(".book-exhibit").all():
         figure.and_(page.locator(".exhibit-moves")).wait_for(state="attached")
     return page

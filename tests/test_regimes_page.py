@@ -320,6 +320,24 @@ def test_planes_open_and_move(visit, planes, theme):
     says(figure, "^m/d: at")
 
 
+def test_sections_that_come_in_after_the_exhibit_have_openers_too(visit, planes):
+    late = "Object.defineProperty(Document.prototype, 'readyState', {value: 'loading'})"
+    page, figure = visit(MAP, init=late)
+    begun(figure)
+    page.evaluate(
+        """(names) => {
+          for (const id of names) {
+            const section = document.createElement('section');
+            Object.assign(section, { id, innerHTML: '<h2>Section</h2>' });
+            document.querySelector('article').append(section);
+          }
+          document.dispatchEvent(new Event('DOMContentLoaded'));
+        }""",
+        planes.state["sections"],
+    )
+    assert page.locator(".exhibit-opener").count() == len(PLANES)
+
+
 @pytest.mark.parametrize("name", [MODELS, MAP])
 def test_words_are_legible_and_fit_a_phone(visit, name):
     page, figure = visit(name, viewport={"width": 390, "height": 844})

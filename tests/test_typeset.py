@@ -264,6 +264,17 @@ def test_formula_is_copied_as_tex(site, browser):
     page.close()
 
 
+def test_the_way_back_is_not_copied_with_the_statement_that_it_stands_in(site, browser):
+    page = browser.new_page()
+    page.goto(site + CHAPTER)
+    page.locator("article section > p > a.internal[href^='#']").first.click()
+    place = page.locator(":has(> .way-back:visible)")
+    place.evaluate("(e) => getSelection().selectAllChildren(e)")
+    text = copied(page)
+    assert "Back to where" not in text and "$" in text
+    page.close()
+
+
 def test_copying_words_is_left_to_the_browser(site, browser):
     page = browser.new_page()
     page.goto(site + CHAPTER)

@@ -64,6 +64,8 @@ TESTED_BY = {
     "tools/reading.js": ("reading",),
     "tools/slides.*": ("slides",),
     "tools/site/*": ("site",),
+    "tools/site/static/*.css": ("forced_colors", "keyboard"),
+    "tools/site/static/book.mjs": ("keyboard", "page"),
     "tools/site/static/live*": ("live",),
     "tools/site/templates/*": ("site", "head"),
 }

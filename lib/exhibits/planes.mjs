@@ -204,7 +204,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
   };
   // Each section begins with its plane, small: a link back to the first exhibit of a page.
   const openers = [];
-  if (document.querySelector('[data-exhibit="planes"]') === figure) {
+  const addOpeners = () => {
     figure.id ||= "planes";
     state.sections.forEach((name, edge) => {
       const heading = document.getElementById(name)?.closest("section").querySelector("h2");
@@ -223,6 +223,11 @@ export default ({ stage, state, values, act, put, redraw }) => {
       heading.after(opener);
       openers.push({ view, edge });
     });
+    redraw();
+  };
+  if (document.querySelector('[data-exhibit="planes"]') === figure) {
+    if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", addOpeners);
+    else addOpeners();
   }
   // Arrows along what was walked.
   const arrows = (pen, [x0, y0, x1, y1]) => {

@@ -79,8 +79,7 @@ const mark = () => {
   current = link;
   entries.forEach((each) => {
     each.classList.toggle("active", each === link);
-    if (each === link) each.setAttribute("aria-current", "true");
-    else each.removeAttribute("aria-current");
+    each.ariaCurrent = each === link ? "true" : null;
   });
   items.forEach((each) => each.classList.toggle("active", each.contains(link)));
   const box = link?.closest(".bd-sidebar-secondary");
@@ -115,15 +114,11 @@ const left = () => JSON.parse(keep(sessionStorage, KEY) || "null");
 const title = () => document.querySelector("h1")?.firstChild ? document.title.split(" — ")[0] : "";
 const offer = () => {
   const from = left();
-  const arrived = from && from.to === location.pathname + location.hash;
-  way.hidden = !arrived;
-  if (!arrived) return;
-  way.textContent = from.page === location.pathname
-    ? "↩ Back to where you were"
-    : `↩ Back to where you were in “${from.title}”`;
-  // Where the keyboard goes on after the jump.
-  const place = named();
-  if (article?.contains(place)) place.prepend(way);
+  way.hidden = from?.to !== location.pathname + location.hash;
+  if (way.hidden) return;
+  const page = from.page === location.pathname ? "" : ` in “${from.title}”`;
+  way.textContent = `↩ Back to where you were${page}`;
+  named()?.prepend(way); // the next stop of the keyboard
 };
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("article a[href*='#']:not(.headerlink)");
