@@ -13,6 +13,6 @@ One file per module of ``lib``; its list ``ROWS`` holds the declarations::
     )
 
 and ``Growth(name, sizes, run, expected)`` for the exponent of a cost. Rows that lose
-stay in. A row whose peer comes in a package that may be absent names it in ``needs``;
-without the package the row says so.
+stay in, with a ``reason``. A row whose peer comes in a package that may be absent names
+it in ``needs``; without the package the row says so.
 """

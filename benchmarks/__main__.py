@@ -72,6 +72,8 @@ def table(results: Result) -> Iterator[str]:
         yield f"    beside {row['peer_name']}" + (
             f": {row['note']}" if "note" in row else ""
         )
+        if ratio and ratio["median"] < 1:
+            yield f"    {row.get('reason', 'and nobody has said why we lose')}"
     for growth in results["growths"]:
         yield (
             f"{growth['name']}: exponent {growth['exponent']:.2f}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.harness import Growth, Row
 from benchmarks.timing import Call
-from lib.circle import attention_field
+from lib.circle import attention_field, mean_field
 from lib.core.checks import Array
 
 BETA = 9.0
@@ -78,6 +78,12 @@ def field_call(n: int) -> Call:
     return partial(attention_field, tokens(n), BETA)
 
 
+def density_call(n: int) -> Call:
+    """Ten steps of a density at so many angles."""
+    density = 1 + np.cos(2 * np.pi * np.arange(n) / n) / 5
+    return lambda: mean_field.simulate(density, 2.0, 0.01, 10).states
+
+
 ROWS: list[Row | Growth] = [
     field_row(1000, BLOCK // 1000),
     field_row(10**4, 1024),
@@ -88,6 +94,12 @@ ROWS: list[Row | Growth] = [
         name="attention field on the circle, in the number of tokens",
         sizes=(2**14, 2**15, 2**16, 2**17, 2**18),
         run=field_call,
+        expected=1,
+    ),
+    Growth(
+        name="10 steps of a density on the circle, in the number of angles",
+        sizes=(2**12, 2**13, 2**14, 2**15, 2**16),
+        run=density_call,
         expected=1,
     ),
 ]

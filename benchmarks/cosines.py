@@ -64,6 +64,10 @@ def row(d: int) -> Row:
         reference=partial(exact, d),
         accuracy=1e-13,
         limit={"exp": DEPTH * SYSTEMS * N**2, "flop": DEPTH * SYSTEMS * 4 * N**3},
+        reason="With 8 coordinates there is nothing to save, and ours is given cosines:"
+        " the root that takes their place is 16 % of its time, checks are 5 %."
+        if d == 8
+        else "",
     )
 
 
@@ -80,7 +84,7 @@ ROWS: list[Row | Growth] = [
     row(1024),
     Growth(
         name="layers of cosines, in the number of tokens",
-        sizes=(64, 128, 256, 384, 512),
+        sizes=(48, 64, 128, 256, 384, 512),
         run=call,
         expected=3,
     ),

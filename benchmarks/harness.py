@@ -43,6 +43,8 @@ class Row:
     ``limit`` counts the work nobody can avoid, in the units of ``machine_limits``.
     ``pairs`` is how often both sides are timed; fewer where a side takes seconds.
     ``pieces`` is how many results a call of each side makes; times are per result.
+    ``reason`` is a sentence that says why the peer is faster, where it may be; it is
+    shown where it is.
     Where results are ``sampled``, an error is the distance of their mean from the
     reference in standard errors.
     """
@@ -59,13 +61,14 @@ class Row:
     pieces: tuple[float, float] = (1, 1)
     sampled: bool = False
     pairs: int = PAIRS
+    reason: str = ""
 
 
 @dataclass(frozen=True)
 class Growth:
     """The exponent of a cost: ``run(size)`` prepares and returns the call to time.
 
-    At least five sizes, the largest at least 8 times the smallest.
+    At least five sizes, over a decade.
     """
 
     name: str
@@ -158,6 +161,8 @@ def measure(
     result["accuracy"] = row.accuracy
     if row.sampled:
         result["sampled"] = True
+    if row.reason:
+        result["reason"] = row.reason
     for side, each in times.items():
         result[side] = side_of(median(each), wrong[side], row.sampled)
     if "peer" in times:

@@ -133,6 +133,8 @@ ROWS: list[Row | Growth] = [
         peer_name="the quotient in numpy, unguarded",
         reference=exact_score,
         limit={"exp": 2 * POINTS.size, "bytes": 2 * POINTS.nbytes},
+        reason="The peer is made for two variances of 1; it has no guard against 0/0 in"
+        " the tails, which is 15 % of our time, and no check, which is 6 %.",
     ),
     Row(
         name="distance of Gaussians in 64 dimensions",
@@ -142,6 +144,9 @@ ROWS: list[Row | Growth] = [
         reference=lambda: np.sqrt(((SPECTRA[0] ** 0.5 - SPECTRA[1] ** 0.5) ** 2).sum()),
         needs="pot",
         accuracy=1e-12,
+        reason="POT takes a trace in which close covariances cancel: where they differ"
+        " by a millionth it is off by 9e-4, and ours by 3e-10. Singular vectors, which"
+        " avoid this, are 34 % of our time.",
     ),
     Row(
         name=f"bridge step of a Gaussian density on {len(NODES)} nodes, ε = 0.1",
@@ -165,7 +170,7 @@ ROWS: list[Row | Growth] = [
     ),
     Growth(
         name="population run to T = 1, in 1/ε",
-        sizes=(25, 50, 75, 100, 150, 200),
+        sizes=(20, 25, 50, 75, 100, 150, 200),
         run=flowing,
         expected=2,
     ),

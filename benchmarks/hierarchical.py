@@ -95,13 +95,13 @@ def kde() -> Array:
     """The source's estimate of a density: a kernel estimate of 50,000 draws."""
     from scipy.stats import gaussian_kde
 
-    draws = AttentionLimit(GRAM).sample(50_000, rng=RNG)[:, 0]
+    draws = AttentionLimit(GRAM, HEADS).sample(50_000, rng=RNG)[:, 0]
     return np.asarray(gaussian_kde(draws)(POINTS))
 
 
 def finer() -> Array:
     """The density to twelve digits."""
-    law = AttentionLimit(GRAM, tol=1e-12, nodes=2**21)
+    law = AttentionLimit(GRAM, HEADS, tol=1e-12, nodes=2**21)
     return law.density(POINTS)
 
 
@@ -116,8 +116,8 @@ ROWS: list[Row | Growth] = [
     sampler_row(1024, 1),
     figure_row(256, 10),
     Row(
-        name="density of the limit law of 4 tokens at 500 points",
-        ours=lambda: AttentionLimit(GRAM).density(POINTS),
+        name="density of the limit law of 4 tokens and 2 heads at 500 points",
+        ours=lambda: AttentionLimit(GRAM, HEADS).density(POINTS),
         peer=kde,
         peer_name="scipy.stats.gaussian_kde of 50,000 draws",
         reference=finer,

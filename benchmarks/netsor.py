@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import Growth, Row
+from benchmarks.timing import Call
 from lib.netsor import architectures
 from lib.netsor.architectures import Architecture
 
@@ -39,10 +41,35 @@ def program_row(name: str, made: Architecture) -> Row:
     )
 
 
+PROGRAM, OUTPUTS = architectures.rnn(TOKENS)
+
+
+def limit_call(draws: int) -> Call:
+    """So many draws of the limit."""
+    return partial(PROGRAM.limit, OUTPUTS, size=draws, rng=RNG)
+
+
+def finite_call(width: int) -> Call:
+    """Four networks of some width."""
+    return partial(PROGRAM.finite, width, OUTPUTS, size=4, rng=RNG)
+
+
 ROWS: list[Row | Growth] = [
     program_row("a perceptron", architectures.mlp(TOKENS)),
     program_row("a recurrent network", architectures.rnn(TOKENS)),
     program_row("a convolution", architectures.cnn(TOKENS)),
     program_row("an LSTM", architectures.lstm(TOKENS)),
     program_row("attention", architectures.attention(TOKENS, 1, 2.0)),
+    Growth(
+        name="draws of the limit of a recurrent network, in their number",
+        sizes=(10**5, 2 * 10**5, 4 * 10**5, 7 * 10**5, 10**6),
+        run=limit_call,
+        expected=1,
+    ),
+    Growth(
+        name="4 recurrent networks, in their width",
+        sizes=(64, 128, 256, 512, 640),
+        run=finite_call,
+        expected=2,
+    ),
 ]

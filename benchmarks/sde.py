@@ -13,9 +13,11 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from benchmarks.harness import Growth, Row, relative_error
+from benchmarks.timing import Call
 from lib.core.checks import Array
 from lib.core.psd import semidefinite_root
-from lib.sde import CovarianceSDE
+from lib.core.trajectory import Trajectory
+from lib.sde import CovarianceSDE, simulate, simulate_cosine, simulate_distance
 from lib.sde.limits import vech_covariance
 
 SDE = CovarianceSDE(0.7, 0.8)
@@ -123,6 +125,23 @@ def closed_row(name: str, ours: Callable[[Array], Array], peer: Any, size: int) 
     )
 
 
+def two_tokens(
+    simulator: Callable[..., Trajectory], start: float
+) -> Callable[[int], Call]:
+    """Ten steps of some paths of two tokens."""
+
+    def run(paths: int) -> Call:
+        numbers = (start, SDE.branch, SDE.tau0, 0.1, 10)
+        return lambda: simulator(*numbers, paths=paths, rng=RNG).states
+
+    return run
+
+
+def gram_paths(paths: int) -> Call:
+    """Ten steps of some paths of four tokens."""
+    return lambda: simulate(SDE, np.eye(4), 0.1, 10, paths=paths, rng=RNG).states
+
+
 ROWS: list[Row | Growth] = [
     closed_row("drift", SDE._drift, summed_drift, 256),
     closed_row("drift", SDE._drift, summed_drift, 1),
@@ -137,5 +156,23 @@ ROWS: list[Row | Growth] = [
         error=covariance_error,
         accuracy=1e-13,
         limit={"normals": SAME.size * 2},
+    ),
+    Growth(
+        name="10 steps of 4 tokens, in the number of paths",
+        sizes=(500, 1000, 2000, 3500, 5000),
+        run=gram_paths,
+        expected=1,
+    ),
+    Growth(
+        name="10 steps of the distance of two tokens, in the number of paths",
+        sizes=(10000, 20000, 40000, 70000, 100000),
+        run=two_tokens(simulate_distance, 1.0),
+        expected=1,
+    ),
+    Growth(
+        name="10 steps of the cosine of two tokens, in the number of paths",
+        sizes=(10000, 20000, 40000, 70000, 100000),
+        run=two_tokens(simulate_cosine, 0.5),
+        expected=1,
     ),
 ]

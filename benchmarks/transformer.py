@@ -150,7 +150,7 @@ ROWS: list[Row | Growth] = [
     gradient_row("sinkhorn", "pre"),
     Growth(
         name="loss and gradient of a transformer, in the number of images",
-        sizes=(50, 75, 100, 150, 200, 300, 400),
+        sizes=(40, 50, 75, 100, 150, 200, 300, 400),
         run=growing,
         expected=1,
     ),

@@ -3,13 +3,18 @@
 import gc
 import json
 import os
+import sys
 from dataclasses import replace
+from importlib import import_module
+from inspect import getmembers, isfunction
 from itertools import count
+from pkgutil import walk_packages
 
 import numpy as np
 import pytest
 
 import benchmarks
+import lib
 from benchmarks import __main__ as command
 from benchmarks import harness, machine, timing
 from benchmarks.harness import Growth, Row
@@ -20,6 +25,20 @@ COMPARED = [row for _, row in DECLARED if isinstance(row, Row)]
 GROWTHS = [row for _, row in DECLARED if isinstance(row, Growth)]
 UNITS = {"bytes": 1e-3, "exp": 1.0, "normals": 2.0, "flop": 1e-6}
 ABSENT = "no-such-distribution"
+RECORD = json.loads((ROOT / "benchmarks/results.json").read_text("utf-8"))
+
+# Simulators whose cost is that of one function, and this one has a growth.
+STEPS = {
+    "lib.circle.field:simulate": "lib.circle.field:attention_field",
+    "lib.circle.noise:langevin": "lib.circle.field:attention_field",
+    "lib.sphere.field:simulate": "lib.sphere.field:attend",
+    "lib.sphere.cosines:simulate": "lib.sphere.field:attend",
+}
+OTHERS = {
+    "lib.sphere.coalescence:coalesce", "lib.netsor.program:limit",
+    "lib.netsor.program:finite", "lib.hierarchical.law:finite_width",
+    "lib.heat.flows:bridge_flow", "lib.circle.noise:langevin",
+}  # fmt: skip
 
 
 class Recorder:
@@ -79,8 +98,76 @@ def test_both_sides_agree_with_the_reference(row):
 
 @pytest.mark.parametrize("growth", GROWTHS, ids=lambda g: g.name)
 def test_growths_run_and_can_be_fitted(growth):
-    assert len(growth.sizes) >= 5 and max(growth.sizes) >= 8 * min(growth.sizes)
+    assert len(growth.sizes) >= 5 and max(growth.sizes) >= 10 * min(growth.sizes)
     assert np.isfinite(growth.run(min(growth.sizes))()).all()
+
+
+def simulators():
+    """Functions of lib that are called simulate, and others that simulate.
+
+    Not those that draw all weights, which are peers.
+    """
+    names = (each.name for each in walk_packages(lib.__path__, "lib."))
+    own = (
+        f"{function.__module__}:{name}"
+        for module in map(import_module, names)
+        for name, function in getmembers(module, isfunction)
+        if name.startswith("simulate")
+    )
+    return {*own, *OTHERS}
+
+
+def called_by(growths):
+    """Functions of lib that run at the smallest sizes."""
+    seen = set()
+
+    def note(frame, event, _):
+        if event == "call":
+            name = frame.f_globals.get("__name__", "")
+            seen.add(f"{name}:{frame.f_code.co_name}")
+
+    for growth in growths:
+        call, before = growth.run(min(growth.sizes)), sys.getprofile()
+        sys.setprofile(note)
+        try:
+            call()
+        finally:
+            sys.setprofile(before)
+    return seen
+
+
+def test_every_simulator_has_a_growth():
+    found, seen = simulators(), called_by(GROWTHS)
+    assert found >= STEPS.keys() and len(found) > len(STEPS) + len(OTHERS)
+    assert {each for each in found if STEPS.get(each, each) not in seen} == set()
+
+
+def test_a_row_that_loses_says_why():
+    """In the record, and there as the row is declared."""
+    declared = {(m, r.name, r.peer_name): r for m, r in DECLARED if isinstance(r, Row)}
+    losing = [
+        row for row in RECORD["rows"] if row.get("ratio", {"median": 1})["median"] < 1
+    ]
+    assert [row["name"] for row in losing if not row.get("reason")] == []
+    for row in RECORD["rows"]:
+        key = row["module"], row["name"], row["peer_name"]
+        if key in declared:
+            assert row.get("reason", "") == declared[key].reason
+    assert all(row.reason.endswith(".") for row in COMPARED if row.reason)
+
+
+def test_a_reason_is_recorded_and_printed_where_the_peer_is_faster():
+    record, reason = Recorder(), "The peer does less."
+    lost = toy(record, peer=record.call("B", 0.5), reason=reason)
+    won = toy(record, reason=reason)
+    results = [harness.measure(row, UNITS, record.clock) for row in (lost, won)]
+    assert [each["reason"] for each in results] == [reason] * 2
+    assert "reason" not in harness.measure(toy(record), UNITS, record.clock)
+    lines = [*command.table({"unit_seconds": UNITS, "rows": results, "growths": []})]
+    assert [line.strip() for line in lines].count(reason) == 1
+    del results[0]["reason"]
+    lines = [*command.table({"unit_seconds": UNITS, "rows": results, "growths": []})]
+    assert lines[5].strip() == "and nobody has said why we lose"
 
 
 def test_the_sides_take_turns():

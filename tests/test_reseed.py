@@ -9,12 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
+from docutils import nodes
 from nbformat.v4 import new_output
 from pairs import write_pair
+from scipy.stats import binom
 
 from lib.claims import MIME_TYPE, verify
 from tools import reseed
 from tools.command import ROOT, PipelineError
+from tools.site.records import fresh_seeds, rate_table
 from tools.verdicts import collect
 
 AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"  # as numpy 2.4 names them
@@ -198,6 +201,54 @@ def test_runs_of_another_text_are_not_kept(tmp_path):
     rows = [["one", 1, "old", []], ["one", 2, "new", [1]], ["gone", 1, "x", []]]
     journal.write_text("\n".join(json.dumps(row) for row in rows))
     assert reseed.finished(journal, {"one": "new"}) == {("one", 2): [1]}
+
+
+def recorded_runs(name, least=0.0, largest=1.0, **words):
+    """A claim of the record with so many verdicts of each word."""
+    runs, kept = sum(words.values()), ("HOLDS", "REFUTED")
+    return {
+        "page": "p", "id": name, "claim": name, "runs": runs, "words": words,
+        "passed": sum(words.get(word, 0) for word in kept),
+        "least": least, "largest": largest,
+    }  # fmt: skip
+
+
+def test_false_alarms_and_misses_are_counted():
+    """What never varies does not count; an inconclusive false variant is no miss."""
+    claims = [
+        recorded_runs("true", HOLDS=20),
+        recorded_runs("unlucky", HOLDS=17, FAILS=2, INCONCLUSIVE=1),
+        recorded_runs("exact", least=1.0, HOLDS=20),
+        recorded_runs("false", REFUTED=3, INCONCLUSIVE=1),
+        recorded_runs("passes as true", FAILS=4),
+        recorded_runs("false and exact", least=1.0, FAILS=4),
+    ]
+    names = ("false", "passes as true", "false and exact")
+    alarms, misses = reseed.rates(claims, {("p", name) for name in names})
+    assert alarms == (2, 40, 3) and misses == (2, 8, 4)
+    cells = [cell.astext() for cell in rate_table(alarms, misses).findall(nodes.entry)]
+    assert cells[5:10] == ["true claims that did not hold", "2", "40", "3", "0.18"]
+    assert cells[10:] == ["false variants that passed as true", "2", "8", "4", "0.81"]
+
+
+@pytest.mark.parametrize(("runs", "wrong"), [(3000, 0), (1000, 3), (40, 39), (5, 5)])
+def test_at_the_bound_so_few_wrong_verdicts_have_a_chance_of_a_twentieth(runs, wrong):
+    bound = reseed.Rate(1, runs, wrong).bound
+    chance = binom.cdf(wrong, runs, bound)
+    assert chance == pytest.approx(0.05) if wrong < runs else bound == 1
+
+
+def test_it_is_said_how_many_claims_had_how_many_fresh_seeds():
+    claims = [recorded_runs("a", HOLDS=20), recorded_runs("b", HOLDS=4)]
+    claims += [recorded_runs("c", HOLDS=20), recorded_runs("d", HOLDS=2)]
+    assert fresh_seeds({"date": "today", "claims": claims}) == (
+        "By today, 2 of the 4 claims had been run under 20 fresh seeds, 1 under 4 and 1"
+        " under 2; none of them failed."
+    )
+    claims[0] = recorded_runs("a", HOLDS=19, FAILS=1)
+    said = fresh_seeds({"date": "today", "claims": claims[:1]})
+    assert said.endswith("claims had been run under 20 fresh seeds; 1 of them failed.")
+    assert reseed.counts_of_runs(claims) == {20: 2, 4: 1, 2: 1}
 
 
 class OneByOne(ThreadPoolExecutor):

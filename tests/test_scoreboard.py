@@ -8,7 +8,9 @@ import pytest
 from tools.command import ROOT
 from tools.mutants import claims_record
 from tools.mutants.record import RECORD as MUTANTS
-from tools.site.records import times
+from tools.reseed import RESULTS as RESEED
+from tools.reseed import rates
+from tools.site.records import fresh_seeds, times
 from tools.site.scoreboard import SCOREBOARD, companion, kind, stem
 from tools.verdicts import collect, statement_kinds
 
@@ -198,8 +200,16 @@ def test_every_statement_of_a_claim_has_a_kind():
 
 def test_fresh_seeds_are_told_in_words(board):
     assert times({"HOLDS": 19, "FAILS": 1}) == "HOLDS 19 times, FAILS once"
-    text = board.locator("#fresh-seeds").inner_text()
-    assert "seed offsets 1 to" in text and "failed" in text
+    part, found = board.locator("#fresh-seeds"), json.loads((ROOT / RESEED).read_text())
+    assert fresh_seeds(found) in part.inner_text()
+    rows = part.locator("tbody tr").evaluate_all(
+        "rows => rows.map((r) => [...r.cells].slice(1).map((c) => c.innerText))"
+    )
+    refuted = {(row.page, row.id) for row in collect() if row.word == "REFUTED"}
+    assert rows == [
+        [*(f"{number:,}" for number in rate), f"{rate.bound:.2g}"]
+        for rate in rates(found["claims"], refuted)
+    ]
 
 
 def test_the_power_of_the_tests_is_that_of_the_record(board):

@@ -22,7 +22,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stdout
 from multiprocessing import active_children
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lib.claims import SEED_OFFSET, Verdict
 from tools.command import ROOT, PipelineError, exclusive, replace, run_main, today
@@ -144,6 +144,50 @@ def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for (page, key), each in grouped.items()
     ]
+
+
+class Rate(NamedTuple):
+    """How many claims, their runs, and in how many of these the verdict was wrong."""
+
+    claims: int
+    runs: int
+    wrong: int
+
+    @property
+    def bound(self) -> float:
+        """Upper bound of the rate at 95 % by Clopper and Pearson, one-sided."""
+        from scipy.stats import beta
+
+        if self.wrong == self.runs:
+            return 1.0
+        return float(beta.ppf(0.95, self.wrong + 1, self.runs - self.wrong))
+
+
+def counts_of_runs(claims: Iterable[dict[str, Any]]) -> dict[int, int]:
+    """How many claims have how many runs, most runs first."""
+    return dict(sorted(Counter(row["runs"] for row in claims).items(), reverse=True))
+
+
+def rates(
+    claims: Iterable[dict[str, Any]], refuted: Collection[tuple[str, str]]
+) -> tuple[Rate, Rate]:
+    """False alarms about true claims, and false variants that passed as true.
+
+    The latter have page and id in ``refuted``. Only claims count whose number is
+    another one under another seed: the others cannot fail by luck. An inconclusive
+    verdict on a true claim is an alarm; on a false one it is no miss, since it fails.
+    """
+    true, false = [], []
+    for row in claims:
+        if row["least"] < row["largest"]:
+            (false if (row["page"], row["id"]) in refuted else true).append(row)
+    alarms = sum(row["runs"] - row["passed"] for row in true)
+    misses = sum(row["words"].get("FAILS", 0) for row in false)
+    return _rate(true, alarms), _rate(false, misses)
+
+
+def _rate(rows: list[dict[str, Any]], wrong: int) -> Rate:
+    return Rate(len(rows), sum(row["runs"] for row in rows), wrong)
 
 
 def _chosen(

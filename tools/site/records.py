@@ -12,27 +12,62 @@ from tools.mutants.record import RECORD as MUTANTS
 from tools.notebooks import FACTS
 from tools.paint import RECORD as PAINT
 from tools.reseed import RESULTS as RESEED
+from tools.reseed import Rate, counts_of_runs, rates
 from tools.site.directives import Page, table
 
 BENCHMARKS = "benchmarks/results.json"
 
 
 class Reseed(Page):
-    """Shows the result of ``make reseed``: one sentence and a list of failures."""
+    """Shows the result of ``make reseed``: how much was run, failures, two rates."""
 
     def run(self) -> list[nodes.Node]:
         result = self.read(RESEED)
-        first, last = result["offsets"]
-        failing = [each for each in result["claims"] if each["passed"] < each["runs"]]
-        text = (
-            f"On {result['date']} the {len(result['claims'])} claims were run under"
-            f" the seed offsets {first} to {last}:"
-            + (f" {len(failing)} of them failed." if failing else " none failed.")
-        )
+        claims = result["claims"]
+        failing = [each for each in claims if each["passed"] < each["runs"]]
         sentences = [f"{each['claim']}: {times(each['words'])}" for each in failing]
         items = [nodes.list_item("", nodes.paragraph(text=s)) for s in sentences]
         listing = [nodes.bullet_list("", *items)] if items else []
-        return [nodes.paragraph(text=text), *listing]
+        refuted = {(row.page, row.id) for row in self.rows if row.word == "REFUTED"}
+        return [
+            nodes.paragraph(text=fresh_seeds(result)),
+            *listing,
+            nodes.paragraph(
+                text="The numbers of these claims differ from seed to seed, so that the"
+                " verdict may be wrong:"
+            ),
+            rate_table(*rates(claims, refuted)),
+        ]
+
+
+def fresh_seeds(result: dict[str, Any]) -> str:
+    """Of the record of fresh seeds: how many claims had how many, how many failed."""
+    claims = result["claims"]
+    (most, first), *others = counts_of_runs(claims).items()
+    *ahead, last = [
+        f"{first} of the {len(claims)} claims had been run under {most} fresh seeds",
+        *(f"{count} under {runs}" for runs, count in others),
+    ]
+    listed = f"{', '.join(ahead)} and {last}" if ahead else last
+    failed = sum(each["passed"] < each["runs"] for each in claims) or "none"
+    return f"By {result['date']}, {listed}; {failed} of them failed."
+
+
+def rate_table(alarms: Rate, misses: Rate) -> nodes.table:
+    """False alarms and misses of the verdicts, with the bounds of their rates."""
+    lines = [
+        [
+            nodes.Text(what),
+            *(nodes.Text(f"{number:,}") for number in rate),
+            nodes.Text(f"{rate.bound:.2g}"),
+        ]
+        for what, rate in (
+            ("true claims that did not hold", alarms),
+            ("false variants that passed as true", misses),
+        )
+    ]
+    heads = ["wrong verdicts", "claims", "runs", "wrong", "rate at most (95 %)"]
+    return table(heads, lines)
 
 
 class Mutants(Page):
