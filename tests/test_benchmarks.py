@@ -36,7 +36,7 @@ STEPS = {
 }
 OTHERS = {
     "lib.sphere.coalescence:coalesce", "lib.netsor.program:limit",
-    "lib.netsor.program:finite", "lib.hierarchical.law:finite_width",
+    "lib.netsor.program:finite", "lib.hierarchical.finite:finite_width",
     "lib.heat.flows:bridge_flow", "lib.circle.noise:langevin",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""How soon the landing page and the chapters are seen and move, and their weight.
+"""Times of the first sight of the landing page and the chapters, and their weight.
 
 A part of ``make bench``. The browser is held to 1.6 Mbit/s and a round trip of 150 ms,
 a slow phone connection, with a cold cache. The bytes are those on the wire, headers

@@ -147,7 +147,7 @@ def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Rate(NamedTuple):
-    """How many claims, their runs, and in how many of these the verdict was wrong."""
+    """Counts of claims, of their runs, and of runs in which the verdict was wrong."""
 
     claims: int
     runs: int
