@@ -113,7 +113,7 @@ ROWS: list[Row | Growth] = [
     field_row(
         "64 tokens, d = 3",
         tokens(64, 3),
-        "Of 64 tokens a call of numpy costs as much as its arithmetic, and ours makes"
+        "With 64 tokens a call of numpy costs as much as its arithmetic, and ours makes"
         " more of them: checks alone are 24 % of its time.",
     ),
     field_row("4096 tokens, d = 3", tokens(4096, 3)),

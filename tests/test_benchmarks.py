@@ -12,6 +12,7 @@ from pkgutil import walk_packages
 
 import numpy as np
 import pytest
+from docutils import nodes
 
 import benchmarks
 import lib
@@ -19,6 +20,8 @@ from benchmarks import __main__ as command
 from benchmarks import harness, machine, timing
 from benchmarks.harness import Growth, Row
 from tools.command import ROOT
+from tools.site.ratio_figure import ratio_figure
+from tools.site.records import module_section
 
 DECLARED = harness.collect()
 COMPARED = [row for _, row in DECLARED if isinstance(row, Row)]
@@ -332,3 +335,83 @@ def test_an_interrupted_run_keeps_the_results_of_the_last(tmp_path, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         command.main()
     assert kept.read_text() == "{}" and list(tmp_path.iterdir()) == [kept]
+
+
+# -- The page ----------------------------------------------------------------------
+
+
+def measured(name, ratio=None, over=None, **more):
+    """A row of the record; without a ratio its peer was absent."""
+    side = {"seconds": 1.0, "words": {"seconds": "1 s", "error": "1e-16"}}
+    row = {"module": "cosines", "name": name, "peer_name": "b", "ours": side, **more}
+    if ratio:
+        spread = {"low": 0.9 * ratio, "high": 1.2 * ratio}
+        row |= {"peer": side, "ratio": {"median": ratio, **spread}}
+    if over:
+        row["limit"] = {"ours_over_limit": over, "by": "memory"}
+    return row
+
+
+ROWS = [
+    measured("won", 250.0, 4.0, reason="Not told."),
+    measured("lost", 0.25, 8.0, reason="The peer does less."),
+    measured("alone", over=2.0, note="peer b not installed"),
+    measured("without a limit", 3.0),
+]
+
+
+def marks(fig, marker):
+    """Places of one kind of mark: height and ratio."""
+    lines = [line for line in fig.axes[0].lines if line.get_marker() == marker]
+    points = (point for line in lines for point in line.get_xydata().tolist())
+    return {row: ratio for ratio, row in points}
+
+
+def test_the_figure_of_a_module_has_peers_and_limits_beside_ours():
+    drawn = ratio_figure("lib.sphere.cosines", ROWS)
+    assert marks(drawn.source, "s") == {1: 250.0, 2: 0.25, 4: 3.0}
+    assert marks(drawn.source, "^") == {1: 0.25, 2: 0.125, 3: 0.5}
+    assert drawn.caption == "Left of the line the peer is faster: in 1 of 4 rows."
+    assert drawn.alt == (
+        "4 rows of the benchmarks of lib.sphere.cosines on a logarithmic scale: the"
+        " peers take 0.25 to 250 times our time, and the limit of the machine is 0.12"
+        " to 0.5 of it."
+    )
+    top, bottom = drawn.source.axes[0].get_ylim()[::-1]
+    assert top < 1 and bottom > 4  # the first row above
+    assert ratio_figure("lib.x", ROWS[:1]).caption == "No peer is faster."
+    assert "no peer was present" in ratio_figure("lib.x", [measured("x", note="")]).alt
+
+
+def test_figures_of_the_record_can_be_read_on_a_phone():
+    """Inside the axes, in letters of 11 pixels or more where 4.8 inches are 358."""
+    for module in {row["module"] for row in RECORD["rows"]}:
+        rows = [row for row in RECORD["rows"] if row["module"] == module]
+        drawn = ratio_figure(module, rows)
+        fig, (ax,) = drawn.source, drawn.source.axes
+        sizes = [
+            text.get_fontsize()
+            for text in fig.findobj(lambda o: hasattr(o, "get_fontsize"))
+        ]
+        assert min(sizes) * 358 / (72 * fig.get_figwidth()) >= 11
+        low, high = ax.get_xlim()
+        places = [*marks(fig, "s").values(), *marks(fig, "^").values()]
+        assert low < min(places) and max(places) < high
+        assert len(marks(fig, "s")) == sum("ratio" in row for row in rows)
+        assert "#010203" not in drawn.svg and "currentColor" in drawn.svg
+
+
+def test_a_module_of_the_page_is_figure_table_and_reasons():
+    part = module_section("cosines", ROWS)
+    title, drawn, board, said, reasons = part.children
+    assert title.astext() == "lib.sphere.cosines"
+    assert 'role="img"' in drawn.astext() and drawn["format"] == "html"
+    body = next(board.findall(nodes.tbody))
+    cells = [[cell.astext() for cell in row] for row in body]
+    assert cells[1] == [
+        "2. lost", "b", "1 s", "0.25 (0.23–0.3)", "1e-16, 1e-16", "8.0 × memory",
+    ]  # fmt: skip
+    assert cells[2][3] == "peer b not installed" and cells[3][5] == "—"
+    assert said.astext() == "Why peers are faster:"
+    assert [each.astext() for each in reasons] == ["2: The peer does less."]
+    assert len(module_section("sde", ROWS[:1]).children) == 3

@@ -4,7 +4,8 @@
 
 - ``outputs``: verdicts and figures on a page, statements and verdicts linked.
 - ``directives`` is what the directives share; ``scoreboard``, ``records``, ``running``
-  show what was verified, what runs recorded, and how the book is run.
+  show what was verified, what runs recorded, and how the book is run;
+  ``ratio_figure`` draws the benchmarks.
 - ``head``: what a page tells search engines and who shares its address; ``card`` draws
   the picture of a shared link.
 - ``typeset``: formulas, by MathJax in this process and not in the reader's browser.

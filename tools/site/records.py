@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from docutils import nodes
@@ -14,6 +15,7 @@ from tools.paint import RECORD as PAINT
 from tools.reseed import RESULTS as RESEED
 from tools.reseed import Rate, counts_of_runs, rates
 from tools.site.directives import Page, table
+from tools.site.ratio_figure import ratio_figure, shown
 
 BENCHMARKS = "benchmarks/results.json"
 
@@ -33,8 +35,7 @@ class Reseed(Page):
             nodes.paragraph(text=fresh_seeds(result)),
             *listing,
             nodes.paragraph(
-                text="The numbers of these claims differ from seed to seed, so that the"
-                " verdict may be wrong:"
+                text="Where numbers differ from seed to seed a verdict may be wrong:"
             ),
             rate_table(*rates(claims, refuted)),
         ]
@@ -118,10 +119,10 @@ class Mutants(Page):
 
 
 class Benchmarks(Page):
-    """Shows what ``make bench`` measured: machine, ratios, growth, first paint."""
+    """Shows what ``make bench`` measured beside peers, a section for each module."""
 
     def run(self) -> list[nodes.Node]:
-        results, sight = self.read(BENCHMARKS), self.read(PAINT)
+        results = self.read(BENCHMARKS)
         unit, machine = results["unit_seconds"], results["machine"]
         versions = ", ".join(f"{k} {v}" for k, v in results["versions"].items())
         text = (
@@ -132,15 +133,79 @@ class Benchmarks(Page):
             f" {1e9 * unit['normals']:.1f} ns a normal deviate,"
             f" {1e-9 / unit['flop']:.0f} Gflop/s in a matrix product."
         )
-        growths = [
+        by_module = groupby(results["rows"], key=lambda row: row["module"])
+        return [
+            nodes.paragraph(text=text),
+            *(module_section(module, [*rows]) for module, rows in by_module),
+        ]
+
+
+def module_section(module: str, rows: list[dict[str, Any]]) -> nodes.section:
+    """A module of the benchmarks: its figure, its table, and why peers are faster."""
+    title = f"lib.{'sphere.cosines' if module == 'cosines' else module}"
+    part = nodes.section(ids=[f"benchmarks-{module}"])
+    part += [
+        nodes.title("", "", nodes.literal(text=title)),
+        nodes.raw("", ratio_figure(title, rows)._repr_html_(), format="html"),
+        table(
+            ["what", "peer", "ours", "ratio", "errors: ours, peer", "limit"],
+            [line(number, row) for number, row in enumerate(rows, 1)],
+        ),
+    ]
+    losing = [
+        nodes.list_item("", nodes.paragraph(text=f"{number}: {row['reason']}"))
+        for number, row in enumerate(rows, 1)
+        if "reason" in row and "ratio" in row and row["ratio"]["median"] < 1
+    ]
+    if losing:
+        part += [
+            nodes.paragraph(text="Why peers are faster:"),
+            nodes.bullet_list("", *losing),
+        ]
+    return part
+
+
+def line(number: int, row: dict[str, Any]) -> list[nodes.Node]:
+    """A row of the benchmarks in the table of its module."""
+    ratio, errors = row.get("note", "—"), row["ours"]["words"]["error"]
+    if "ratio" in row:
+        middle, low, high = (shown(row["ratio"][k]) for k in ("median", "low", "high"))
+        ratio = f"{middle} ({low}–{high})"
+        errors += f", {row['peer']['words']['error']}"
+    limit = row.get("limit")
+    cells = (
+        f"{number}. {row['name']}",
+        row["peer_name"],
+        row["ours"]["words"]["seconds"],
+        ratio,
+        errors,
+        f"{limit['ours_over_limit']:.1f} × {limit['by']}" if limit else "—",
+    )
+    return [nodes.Text(cell) for cell in cells]
+
+
+class Growths(Page):
+    """Shows how costs grow, as ``make bench`` measured it."""
+
+    def run(self) -> list[nodes.Node]:
+        lines = [
             [
                 nodes.Text(each["name"]),
+                nodes.Text(f"{min(each['sizes']):,} to {max(each['sizes']):,}"),
                 nodes.Text(f"{each['exponent']:.2f} ± {each['stderr']:.2f}"),
                 nodes.Text(f"{each['expected']:g}"),
             ]
-            for each in results["growths"]
+            for each in self.read(BENCHMARKS)["growths"]
         ]
-        paints = [
+        return [table(["what", "from, to", "exponent (s.e.)", "expected"], lines)]
+
+
+class Paints(Page):
+    """Shows when a page is first seen and first moves."""
+
+    def run(self) -> list[nodes.Node]:
+        sight = self.read(PAINT)
+        lines = [
             [
                 nodes.Text(each["page"]),
                 *(
@@ -151,41 +216,8 @@ class Benchmarks(Page):
             ]
             for each in sight["pages"]
         ]
-        return [
-            nodes.paragraph(text=text),
-            table(
-                ["what", "peer", "ours", "ratio", "errors: ours, peer", "limit"],
-                map(self.line, results["rows"]),
-            ),
-            nodes.paragraph(text="How costs grow:"),
-            table(["what", "exponent (s.e.)", "expected"], growths),
-            nodes.paragraph(text=f"First sight of a page, on {sight['date']}:"),
-            table(
-                ["page", "first contentful paint", "first movement", "on the wire"],
-                paints,
-            ),
-        ]
-
-    def line(self, row: dict[str, Any]) -> list[nodes.Node]:
-        ratio, errors = row.get("note", "—"), row["ours"]["words"]["error"]
-        if "ratio" in row:
-            ratios = row["ratio"]
-            middle, low, high = (
-                f"{ratios[key]:,.0f}" if ratios[key] >= 100 else f"{ratios[key]:.2g}"
-                for key in ("median", "low", "high")
-            )
-            ratio = f"{middle} ({low}–{high})"
-            errors += f", {row['peer']['words']['error']}"
-        limit = row.get("limit")
-        cells = (
-            row["name"],
-            row["peer_name"],
-            row["ours"]["words"]["seconds"],
-            ratio,
-            errors,
-            f"{limit['ours_over_limit']:.1f} × {limit['by']}" if limit else "—",
-        )
-        return [nodes.Text(cell) for cell in cells]
+        heads = ["page", "first contentful paint", "first movement", "on the wire"]
+        return [nodes.paragraph(text=f"On {sight['date']}:"), table(heads, lines)]
 
 
 class Parity(Page):
@@ -256,5 +288,7 @@ def setup(app: Any) -> None:
     app.add_directive("reseed", Reseed)
     app.add_directive("mutants", Mutants)
     app.add_directive("benchmarks", Benchmarks)
+    app.add_directive("growths", Growths)
+    app.add_directive("paints", Paints)
     app.add_directive("execution-facts", ExecutionFacts)
     app.add_directive("parity", Parity)
