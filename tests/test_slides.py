@@ -122,9 +122,9 @@ def test_keys_buttons_and_addresses_turn_the_slides(shown):
     ):  # fmt: skip
         tab.keyboard.press(key)
         at(place)
-    tab.get_by_label("Forth").click()
+    tab.get_by_role("button", name="Forth").click()
     at(3)
-    tab.get_by_label("Back").click()
+    tab.get_by_role("button", name="Back").click()
     at(2)
     tab.evaluate("location.hash = '#7'")
     tab.locator(".slide:nth-child(7).slide-shown").wait_for()
