@@ -164,7 +164,7 @@ class Rate(NamedTuple):
 
 
 def counts_of_runs(claims: Iterable[dict[str, Any]]) -> dict[int, int]:
-    """How many claims have how many runs, most runs first."""
+    """Numbers of claims by their number of runs, most runs first."""
     return dict(sorted(Counter(row["runs"] for row in claims).items(), reverse=True))
 
 
