@@ -110,7 +110,7 @@ def test_statements_of_further_checks_do_not_look_like_those_of_a_chapter():
     for path in (SITE / "chapters" / "reference").glob("more-checks-?.html"):
         shown = soup_of(path.relative_to(SITE).as_posix())
         heads = {
-            p["id"]: p.select_one(".caption-number") for p in shown.select(".proof")
+            p["id"]: p.select_one(".caption-number") for p in shown.select(".proof[id]")
         }
         named = {k: v.get_text().strip() for k, v in heads.items() if v}
         numbers = [name.split()[1] for name in named.values()]
