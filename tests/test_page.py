@@ -121,7 +121,7 @@ def test_statements_of_further_checks_do_not_look_like_those_of_a_chapter():
             "a[href*='more-checks-']"
         ):
             target = urldefrag(link["href"])[1]
-            if target in named and link.get_text()[-1].isdigit():
+            if target in named and re.fullmatch(r"[A-Z]\w+ M?[\d.]+", link.get_text()):
                 assert link.get_text() == named[target]
 
 
