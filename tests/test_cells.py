@@ -69,6 +69,32 @@ def test_code_stands_below_what_it_shows():
     assert tree.select_one("summary").text == "code of the figure"
 
 
+def test_what_prepares_a_figure_stands_with_its_code():
+    cells = (cell("import a"), cell("x = 1"), cell("draw(x)", FIGURE))
+    tree = folded("<p></p>", *cells, cell("y = 2"), "<p></p>")
+    lines = [line.text for line in tree.select("summary")]
+    assert lines == ["code of the figure", "code: y"]
+    (fold,) = tree.select(".cell > details")
+    assert [code.text for code in fold.select("pre")] == [
+        "import a",
+        "x = 1",
+        "draw(x)",
+    ]
+    as_cells(tree)
+    assert [code.text for code in tree.select("article > .cell > .cell_input")] == [
+        *("import a", "x = 1", "draw(x)", "y = 2")
+    ]
+    assert [part.name for part in tree.select("article > *")] == [
+        *("p", "div", "div", "div", "div", "p")
+    ]
+
+
+def test_text_between_code_and_a_figure_keeps_them_apart():
+    tree = folded(cell("x = 1"), "<p></p>", cell("draw(x)", FIGURE))
+    lines = [line.text for line in tree.select("summary")]
+    assert lines == ["code: x", "code of the figure"]
+
+
 def test_names_that_a_cell_defines():
     assert defined("import x\na = b = 1\nc[0] = 2\ndef d(): e = 3\nf, *g = h") == [
         *("a", "b", "d", "f", "g")

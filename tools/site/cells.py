@@ -43,8 +43,12 @@ def fold_cells(tree: BeautifulSoup, name: str) -> None:
         last = max((n for n, cell in enumerate(run) if is_check(cell)), default=-1)
         if last >= 0:
             make_chip(run[: last + 1])
-        if last + 1 < len(run):
-            fold_run(run[last + 1 :])
+        if silent := run[last + 1 :]:
+            figure = following(silent[-1])
+            if figure is not None and is_figure(figure):
+                join(silent, figure)
+            else:
+                fold_run(silent)
     for output in tree.select("article div.output:has(> .verdict)"):
         if not output.find_parent("details", class_="checks"):
             chip_of(output.select(".verdict"), output).append(output.extract())
@@ -154,6 +158,22 @@ def previous(element: Tag) -> Tag | None:
     return before
 
 
+def following(element: Tag) -> Tag | None:
+    """The element after one, if no text stands between them."""
+    after = element.next_sibling
+    while after is not None and not isinstance(after, Tag):
+        if after.strip():
+            return None
+        after = after.next_sibling
+    return after
+
+
+def is_figure(element: Tag) -> bool:
+    """Say whether an element is a folded cell that shows a figure."""
+    fold = element.select_one(":scope > details.fold")
+    return fold is not None and bool(element.select(".cell_output .book-figure"))
+
+
 def is_silent(cell: Tag) -> bool:
     """Say whether a cell is folded and shows nothing."""
     return IDEA not in cell["class"] and not cell.select_one(".cell_output")
@@ -183,6 +203,14 @@ def fold_run(run: list[Tag]) -> Tag:
         line.decompose()
         around.append(cell.extract())
     return around
+
+
+def join(run: list[Tag], figure: Tag) -> None:
+    """Silent cells before a figure, in the fold of its own code and above this."""
+    own = one(figure, "a figure's cell", "its code", ":scope > .fold > .cell_input")
+    for cell in run:
+        unfold(cell)
+        own.insert_before(cell.extract())
 
 
 def make_chip(run: list[Tag]) -> None:
@@ -231,6 +259,8 @@ def as_cells(tree: BeautifulSoup) -> None:
     for fold in tree.select("details.fold"):
         one(fold, "a fold", "its line", "summary").decompose()
         if "cell" in fold.parent.get("class", ()):
+            for cell in fold.select(CELL):
+                fold.parent.insert_before(cell.extract())
             fold.parent.insert(0, fold.extract())
         fold.unwrap()
     for switch in tree.select(".code-switch"):
