@@ -67,6 +67,6 @@ def address(server, home):
         texts = (p.read_text() for p in (home / "runtime").glob("jpserver-*.json"))
         return next((text for text in texts if text.endswith("}")), None)
 
-    found = until(listening, lambda: server.poll() is not None)
-    assert found, (home / "log").read_text()
-    return json.loads(found)["url"]
+    content = until(listening, lambda: server.poll() is not None)
+    assert content, (home / "log").read_text()
+    return json.loads(content)["url"]

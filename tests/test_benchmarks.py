@@ -140,9 +140,9 @@ def called_by(growths):
 
 
 def test_every_simulator_has_a_growth():
-    found, seen = simulators(), called_by(GROWTHS)
-    assert found >= STEPS.keys() and len(found) > len(STEPS) + len(OTHERS)
-    assert {each for each in found if STEPS.get(each, each) not in seen} == set()
+    names, seen = simulators(), called_by(GROWTHS)
+    assert names >= STEPS.keys() and len(names) > len(STEPS) + len(OTHERS)
+    assert {each for each in names if STEPS.get(each, each) not in seen} == set()
 
 
 def test_a_row_that_loses_says_why():

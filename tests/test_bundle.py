@@ -89,16 +89,16 @@ MISSED = """async ([page, whole, trimmed]) => {
 def test_no_rule_that_a_page_needs_was_dropped(site, browser, name):
     """Of the page as its scripts have made it."""
     file = SITE / name.partition("?")[0]
-    found = TRIMMED.search(file.read_text("utf-8"))
+    sheet = TRIMMED.search(file.read_text("utf-8"))
     context = browser.new_context()
     page = context.new_page()
     page.goto(site + name, wait_until="load")
-    whole = f"{site}_static/book-{found[1]}.css"
-    number, missed = page.evaluate(MISSED, [name, whole, f"{site}_static/{found[0]}"])
+    whole = f"{site}_static/book-{sheet[1]}.css"
+    number, missed = page.evaluate(MISSED, [name, whole, f"{site}_static/{sheet[0]}"])
     assert number > 1000 and missed == []
     context.close()
 
 
 def test_the_style_sheet_is_light():
-    found = TRIMMED.search((SITE / LANDING).read_text("utf-8"))[0]
-    assert len(gzip.compress((SITE / "_static" / found).read_bytes())) <= 40_000
+    sheet = TRIMMED.search((SITE / LANDING).read_text("utf-8"))[0]
+    assert len(gzip.compress((SITE / "_static" / sheet).read_bytes())) <= 40_000

@@ -61,8 +61,8 @@ def row(numbers="measured 1; at most 2", claim="c", word="HOLDS", chip="", id="v
     ],
 )
 def test_numbers_have_the_digits_that_mean_something(printed, shown):
-    found = numbers_of(row(printed))
-    assert (found.predicted, found.measured, found.off, found.allowed) == shown
+    numbers = numbers_of(row(printed))
+    assert (numbers.predicted, numbers.measured, numbers.off, numbers.allowed) == shown
 
 
 def test_another_form_of_numbers_stops_the_build():
@@ -72,9 +72,9 @@ def test_another_form_of_numbers_stops_the_build():
 
 def test_numbers_of_every_verdict_of_the_book_are_read():
     for each in collect():
-        found = numbers_of(each)
-        assert found.measured and found.predicted
-        for text in (found.measured, found.predicted, found.off or ""):
+        numbers = numbers_of(each)
+        assert numbers.measured and numbers.predicted
+        for text in (numbers.measured, numbers.predicted, numbers.off or ""):
             assert "e-" not in text and "-" not in text and len(text) <= 24, each
 
 

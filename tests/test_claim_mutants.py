@@ -65,27 +65,27 @@ def called(book, *words):
 
 def runs(book):
     """Keys of the runs that the journal has, in order; lines that were cut left out."""
-    found = []
+    keys = []
     for line in (book / claims.JOURNAL).read_text("utf-8").splitlines():
         try:
-            found.append(json.loads(line)[1])
+            keys.append(json.loads(line)[1])
         except ValueError:
             continue
-    assert len({*found}) == len(found)
-    return found
+    assert len({*keys}) == len(keys)
+    return keys
 
 
 def test_the_verdict_itself_turns_red(book):
     write(book, START, AREA)
     before = (book / "lib/toy.py").read_bytes()
     status, rows = called(book)
-    found = rows["an area"]
-    assert status == 0 and found["mutant"]["file"] == "lib/toy.py"
-    assert found["mutant"]["function"] == "rectangle"
-    assert found["mutant"]["was"] == "a * b" and found["mutant"]["line"] == 6
+    row = rows["an area"]
+    assert status == 0 and row["mutant"]["file"] == "lib/toy.py"
+    assert row["mutant"]["function"] == "rectangle"
+    assert row["mutant"]["was"] == "a * b" and row["mutant"]["line"] == 6
     wanted = {"a / b": 2 / 3, "(a)": 2.0, "(b)": 3.0}
-    assert found["red"]["measured"] == pytest.approx(wanted[found["mutant"]["to"]])
-    assert found["red"]["word"] == "FAILS"
+    assert row["red"]["measured"] == pytest.approx(wanted[row["mutant"]["to"]])
+    assert row["red"]["word"] == "FAILS"
     assert (book / "lib/toy.py").read_bytes() == before
 
 
@@ -141,10 +141,10 @@ def test_a_claim_of_the_cells_alone_has_a_mutant_of_them(book):
     path = write(book, START, "x = 3.0\nother = 4", "y = x + 1", "verify(\n"
                  "    'a sum', measured=y, expected=4, tolerance=0.1,\n)")  # fmt: skip
     status, rows = called(book)
-    found = rows["a sum"]["mutant"]
-    assert status == 0 and found["file"] == "chapters/1-test.md"
-    line = path.read_text("utf-8").splitlines()[found["line"] - 1]
-    assert line in ("x = 3.0", "y = x + 1") and found["was"] in line
+    mutant = rows["a sum"]["mutant"]
+    assert status == 0 and mutant["file"] == "chapters/1-test.md"
+    line = path.read_text("utf-8").splitlines()[mutant["line"] - 1]
+    assert line in ("x = 3.0", "y = x + 1") and mutant["was"] in line
 
 
 def test_a_claim_that_cannot_fail_is_reported(book, capsys):
@@ -253,8 +253,8 @@ def test_claims_that_share_their_work_are_run_together():
         {"needs": [0], "seconds": 1.0}, {"needs": [], "seconds": 1.0},
         {"needs": [3], "seconds": 0.1},
     ]  # fmt: skip
-    found = parts(steps, {"a": 1, "b": 2, "c": 4})
-    assert [(each.pieces, each.claims) for each in found] == [
+    shared = parts(steps, {"a": 1, "b": 2, "c": 4})
+    assert [(each.pieces, each.claims) for each in shared] == [
         ((0, 1, 2), ("a", "b")), ((3, 4), ("c",)),
     ]  # fmt: skip
 
@@ -273,12 +273,12 @@ def test_a_part_has_what_its_claim_needs_and_no_more(book):
     page = Book(path, book)
     search = claims.Search(book, [page], 1)
     (book / FOLDER).mkdir(parents=True)
-    found = search.original(page)
-    places = {said["id"]: piece for piece, said in found["verdicts"]}
+    outcome = search.original(page)
+    places = {said["id"]: piece for piece, said in outcome["verdicts"]}
     by_claim = {
         said["claim"]: {page.pieces[n].source.splitlines()[0] for n in part.pieces}
-        for part in parts(found["steps"], places)
-        for _, said in found["verdicts"]
+        for part in parts(outcome["steps"], places)
+        for _, said in outcome["verdicts"]
         if said["id"] in part.claims
     }
     assert "x = 1" not in by_claim["two"] and "x = 2.0" in by_claim["two"]

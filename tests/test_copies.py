@@ -176,6 +176,6 @@ def test_lab_opens_the_chapter_asked_for(edit, tmp_path):
 
 
 def wait(condition, process, log):
-    found = until(condition, lambda: process.poll() is not None)
-    assert found, log.read_text()
-    return found
+    answer = until(condition, lambda: process.poll() is not None)
+    assert answer, log.read_text()
+    return answer

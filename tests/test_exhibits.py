@@ -96,15 +96,15 @@ def small(**changes):
 
 
 def test_description_holds_what_the_script_needs(globe):
-    found = described(globe)
-    assert found["script"] == "globe" and found["seed"] == 5
-    assert set(found["kernels"].values()) == {"sphere-step", "sphere-crowd"}
-    x = np.reshape(found["state"]["x"], (-1, 3))
+    description = described(globe)
+    assert description["script"] == "globe" and description["seed"] == 5
+    assert set(description["kernels"].values()) == {"sphere-step", "sphere-crowd"}
+    x = np.reshape(description["state"]["x"], (-1, 3))
     # The kernels refuse tokens farther from the sphere than 1e-8.
     assert np.abs(np.linalg.norm(x, axis=1) - 1).max() < 1e-9
     assert np.abs(x - globe.state["x"]).max() < 1e-9
-    assert found["state"]["time"] == 3 == found["state"]["times"][-1]
-    assert found["controls"]["beta"] == {
+    assert description["state"]["time"] == 3 == description["state"]["times"][-1]
+    assert description["controls"]["beta"] == {
         "kind": "slider", "label": "β", "low": 0.1, "high": 100, "start": 6,
         "log": True, "zero": True, "whole": False,
     }  # fmt: skip
@@ -242,16 +242,16 @@ SIZE = {"width": 12.0, "depth": 1.0, "temperature": 1.0}
 
 
 def test_networks_describe_what_the_page_draws(networks):
-    found = described(networks)
-    assert found["seed"] == 5 and found["state"]["networks"] == 300
-    assert found["kernels"] == {
+    description = described(networks)
+    assert description["seed"] == 5 and description["state"]["networks"] == 300
+    assert description["kernels"] == {
         "layer": "chain-step", "length": "covariance-length",
         "move": "covariance-step",
     }  # fmt: skip
-    assert {each["label"] for each in found["controls"].values()} == {
+    assert {each["label"] for each in description["controls"].values()} == {
         "width n", "depth T", "temperature τ₀",
     }  # fmt: skip
-    assert found["state"]["skip"] ** 2 + found["state"]["branch"] ** 2 == (
+    assert description["state"]["skip"] ** 2 + description["state"]["branch"] ** 2 == (
         pytest.approx(1)
     )
     assert len(networks.frames) == 3
@@ -389,13 +389,13 @@ def test_widget_moves_networks_through_their_layers(networks):
 
 
 def test_film_describes_what_the_page_computes(film):
-    found = described(film)
-    assert found["kernels"] == {
+    description = described(film)
+    assert description["kernels"] == {
         "kernel": "sinkhorn-kernel", "update": "sinkhorn-update",
         "layer": "sinkhorn-layer", "score": "mixture-step", "heat": "mixture-density",
     }  # fmt: skip
-    assert found["state"]["counts"] == [25, 30, 50, 100, 200]
-    places = np.reshape(found["state"]["places"], (-1, 2))
+    assert description["state"]["counts"] == [25, 30, 50, 100, 200]
+    places = np.reshape(description["state"]["places"], (-1, 2))
     assert places.shape == (405, 2) and len(film.frames) == 3
     for n, start in ((25, 0), (30, 25), (200, 205)):
         x = places[start : start + n]
@@ -404,7 +404,10 @@ def test_film_describes_what_the_page_computes(film):
         assert np.abs(norm.cdf(np.sort(x[:, 1])) - levels).max() < 1e-9
         # Heights have nothing to do with the places below them.
         assert abs(np.corrcoef(x.T)[0, 1]) < 0.1
-    assert found["controls"]["eps"]["log"] and found["controls"]["time"]["high"] == 4
+    assert (
+        description["controls"]["eps"]["log"]
+        and description["controls"]["time"]["high"] == 4
+    )
 
 
 def film_start(film, n, plane):
@@ -424,8 +427,8 @@ def test_film_is_the_flow_of_lib(film, layer, plane, eps, n):
     laws = MIXTURE, heat.GaussianMixture([0], [1], [1])
     for k in range(4):
         place = eps, LAYERS[layer], n, plane
-        found = film_tokens(film.state, k * eps, *place)
-        assert np.abs(found - x).max() < 1e-12 * np.abs(x).max()
+        tokens = film_tokens(film.state, k * eps, *place)
+        assert np.abs(tokens - x).max() < 1e-12 * np.abs(x).max()
         before = x
         if layer == "Sinkhorn":
             x = sinkhorn.bridge_step(x, eps, tol=film.state["tol"])
@@ -516,16 +519,16 @@ OUTPUT = {"one": 0.0, "scale": 2.0, "heads": 1.0, "width": 200.0}
 
 
 def test_histogram_describes_what_the_page_draws(histogram):
-    found = described(histogram)
-    assert found["kernels"] == {
+    description = described(histogram)
+    assert description["kernels"] == {
         "variance": "attention-variances", "density": "scale-mixture-density",
     }  # fmt: skip
-    assert [each["label"] for each in found["controls"].values()] == [
+    assert [each["label"] for each in description["controls"].values()] == [
         "draw", "σ", "heads H", "width n",
     ]  # fmt: skip
-    assert found["controls"]["scale"]["start"] == 2.0
-    assert found["controls"]["heads"]["start"] == 1.0
-    table = found["state"]["table"]
+    assert description["controls"]["scale"]["start"] == 2.0
+    assert description["controls"]["heads"]["start"] == 1.0
+    table = description["state"]["table"]
     for place, scale in ((16, 1.0), (32, 2.0), (128, 8.0)):
         wanted = hierarchical.orthonormal_constant(16, scale)
         assert table[place] == pytest.approx(wanted, rel=1e-9)

@@ -194,8 +194,8 @@ def test_explorers_that_differ_in_the_drawing_alone_share_no_id():
 
         return explore(draw, height=[0.1, 0.2])._repr_html_()
 
-    found = [set(re.findall(r' id="([^"]+)"', alike(x))) for x in "ab"]
-    assert all(found) and not found[0] & found[1]
+    ids = [set(re.findall(r' id="([^"]+)"', alike(x))) for x in "ab"]
+    assert all(ids) and not ids[0] & ids[1]
 
 
 def test_explorer_of_different_elements_keeps_whole_frames():
@@ -601,10 +601,10 @@ def opened(png):
 
 def still_in(html):
     """The PNG in a stored form, its alternative text, and the form without it."""
-    found = re.findall(
+    stills = re.findall(
         r'<template>(<img alt="([^"]*)" src="([^"]*)">)</template>', html
     )
-    ((image, alt, source),) = found
+    ((image, alt, source),) = stills
     assert source.startswith("data:image/png;base64,")
     return source[22:], unescape(alt), html.replace(image, f"<p>{alt}</p>")
 

@@ -97,16 +97,16 @@ def test_layer_of_the_page_is_that_of_lib(visit, site, name):
         for x, plane, eps, time in asked
     ]  # fmt: skip
     answers = page.evaluate(CALLED, [site, KERNELS, given, plain(OPENS.state)])
-    for (x, plane, eps, time), found in zip(asked, answers, strict=True):
+    for (x, plane, eps, time), answer in zip(asked, answers, strict=True):
         after, seen, frozen = layer_of_lib(x, plane, eps, time, kind)
-        next_ = np.reshape(found["next"], (-1, 2))
+        next_ = np.reshape(answer["next"], (-1, 2))
         size = np.abs(after).max()
         assert np.abs(next_[:, : 1 + plane] - after).max() <= CLOSE * size
         assert plane or not next_[:, 1].any()
-        assert found["frozen"] is frozen
+        assert answer["frozen"] is frozen
         verdicts.add(frozen)
         if seen is not None:
-            assert np.abs(found["seen"] - seen).max() <= CLOSE * len(x)
+            assert np.abs(answer["seen"] - seen).max() <= CLOSE * len(x)
     assert verdicts == ({False} if name == "exact score" else {True, False})
 
 
@@ -116,9 +116,9 @@ def test_dots_are_the_densities_of_lib(visit, site):
     values = {"eps": 1.0, "layer": LAYERS["exact score"], "plane": 0}
     given = [{"x": x.ravel().tolist(), "time": 0, "values": values} for x, *_ in asked]
     answers = page.evaluate(CALLED, [site, KERNELS, given, plain(OPENS.state)])
-    for (x, *_), found in zip(asked, answers, strict=True):
+    for (x, *_), answer in zip(asked, answers, strict=True):
         wanted = heat.node_density(x[:, :1], np.full(len(x), 1 / len(x)))
-        assert np.abs(found["density"] / wanted - 1).max() < 1e-11
+        assert np.abs(answer["density"] / wanted - 1).max() < 1e-11
 
 
 def choose(figure, **changes):
@@ -137,12 +137,12 @@ def choose(figure, **changes):
 
 def numbers(said):
     """Time, layer, tokens, and how much their variance has grown and that of heat."""
-    found = re.match(
+    match = re.match(
         r"Time ([\d.]+), (?:between )?layers? (\d+)(?: and \d+)?: (\d+) tokens? .*"
         r" grown by ([\u2212\d.]+), that of the heat by ([\d.]+)"
         r"(?: \([\u2212\d]+ %\))?\.", said,
     )  # fmt: skip
-    return [float(each.replace("\u2212", "-")) for each in found.groups()]
+    return [float(each.replace("\u2212", "-")) for each in match.groups()]
 
 
 DONE = r"^Time .*that of the heat by [\d.]+( \([\u2212\d]+ %\))?\."
@@ -176,16 +176,16 @@ def test_page_says_what_lib_computes(visit, layer):
         x = film_tokens(state, **values)
         start = film_tokens(state, **values | {"time": 0.0})
         grown = x.var(axis=0).mean() - start.var(axis=0).mean()
-        found = numbers(said)
-        assert found[:2] == [values["time"], int(values["time"] / values["eps"] + 1e-9)]
-        assert abs(found[3] - grown) <= 0.00501 and found[4] == values["time"]
+        shown = numbers(said)
+        assert shown[:2] == [values["time"], int(values["time"] / values["eps"] + 1e-9)]
+        assert abs(shown[3] - grown) <= 0.00501 and shown[4] == values["time"]
         between = values["time"] / values["eps"] % 1
         assert ("between layers" in said) is (1e-9 < between < 1 - 1e-9)
         share = re.search(r"\(([\u2212\d]+) %\)", said)
         assert (share is None) is (values["time"] == 0)
         if share:
-            found = float(share.group(1).replace("\u2212", "-"))
-            assert abs(found - 100 * grown / values["time"]) <= 0.50001
+            percent = float(share.group(1).replace("\u2212", "-"))
+            assert abs(percent - 100 * grown / values["time"]) <= 0.50001
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -94,9 +94,9 @@ def test_one_network_of_the_page_is_normal_given_its_variance(
     law = FiniteAttention(TOKENS, width, heads, scale, nodes=2**14)
     rng = np.random.default_rng(1)
     v = law.conditional_variance(50_000, rng=rng) * rng.chisquare(width, 50_000) / width
-    found = np.sort(v)
+    draws = np.sort(v)
     assert (
-        kstest(squares, lambda x: np.searchsorted(found, x) / len(found)).pvalue > 1e-3
+        kstest(squares, lambda x: np.searchsorted(draws, x) / len(draws)).pvalue > 1e-3
     )
     pooled = (networks**4).mean() / (networks**2).mean() ** 2 - 3
     if (scale, heads) == (2.0, 1):
@@ -135,8 +135,8 @@ def numbers(said):
         form = rf"kurtosis ([\u2212\d.]+), {share} {wide} ([\d]+\.[\d]+)\."
     else:
         form = rf"kurtosis ([\u2212\d.]+), in the limit ([\d.]+); {share} the limit's"
-    found = [float(x.replace("\u2212", "-")) for x in re.search(form, said).groups()]
-    return found if "in the limit" in said else [found[0], found[2], found[1]]
+    values = [float(x.replace("\u2212", "-")) for x in re.search(form, said).groups()]
+    return values if "in the limit" in said else [values[0], values[2], values[1]]
 
 
 @pytest.mark.parametrize(
@@ -156,15 +156,15 @@ def test_histogram_is_that_of_lib_at_the_ends_of_each_slider(
     n, heads, scale = round(values["width"]), round(values["heads"]), values["scale"]
     said = says(figure, f"^{count} networks, width {n}, H = {heads}, σ = {scale:g}:")
     assert figure.locator(STAGE).is_visible() and "stored" not in said
-    found, limit, share = numbers(said)
+    shown, limit, share = numbers(said)
     law = FiniteAttention(TOKENS, n, heads, scale, nodes=2**14)
     far = AttentionLimit(TOKENS, heads, scale, nodes=2**14)
     wanted = orthonormal_constant(16, scale) / heads
     assert limit == pytest.approx(wanted, abs=0.0051)
-    assert found == pytest.approx(law.excess_kurtosis(), abs=0.35)
+    assert shown == pytest.approx(law.excess_kurtosis(), abs=0.35)
     assert share == pytest.approx(law.variance() / far.variance(), abs=0.06)
     if kurtosis is not None:
-        assert found == pytest.approx(kurtosis, abs=0.1)
+        assert shown == pytest.approx(kurtosis, abs=0.1)
 
 
 def test_one_network_shows_a_bell_and_another_one_another(visit):

@@ -50,11 +50,11 @@ def environment(tmp_path):
 @pytest.fixture
 def env(tmp_path):
     """The environment that a build has left."""
-    found = environment(tmp_path)
-    incremental.forget_nothing(SimpleNamespace(env=found))
-    incremental.with_other_contents(None, found, {"a", "b"}, set(), set())
-    incremental.to_write(None, found)
-    return found
+    built = environment(tmp_path)
+    incremental.forget_nothing(SimpleNamespace(env=built))
+    incremental.with_other_contents(None, built, {"a", "b"}, set(), set())
+    incremental.to_write(None, built)
+    return built
 
 
 def read(env):
@@ -186,13 +186,13 @@ def test_an_edit_ends_with_the_files_of_a_build_from_nothing(kind, tmp_path):
         if name.startswith("chapters"):
             make(tmp_path, "tools.notebooks", name)
     assert "again what these reach" in make(tmp_path, "tools.serve", "--build-only")
-    found = files(tmp_path / HTML)
+    rebuilt = files(tmp_path / HTML)
     (tmp_path / STAMP).unlink()
     make(tmp_path, "tools.serve", "--build-only")
     wanted = files(tmp_path / HTML)
-    assert found.keys() == wanted.keys()
-    assert [name for name in wanted if found[name] != wanted[name]] == []
+    assert rebuilt.keys() == wanted.keys()
+    assert [name for name in wanted if rebuilt[name] != wanted[name]] == []
     assert wanted != before
     if kind == "prose":  # and it was not all made again
-        other = {name for name in before if found[name] != before[name]}
+        other = {name for name in before if rebuilt[name] != before[name]}
         assert len([name for name in other if name.endswith(".html")]) <= 4

@@ -177,7 +177,7 @@ def test_the_site_has_them(site, browser):
     page.goto(f"{site}chapters/index.html")
     kernel = build.kernel("sphere_field")
     example = build.example(kernel, 7, 3)
-    found = page.evaluate(
+    answer = page.evaluate(
         """async ([file, {x, ...rest}]) => {
           const { default: kernel } = await import(new URL(file, document.baseURI));
           const { ok, field } = kernel({ ...rest, x: Float64Array.from(x) });
@@ -185,7 +185,7 @@ def test_the_site_has_them(site, browser):
         }""",
         [f"{site}{kernel.file}", example["inputs"]],
     )
-    assert found["ok"] and parity.error(found, example["outputs"]) < CLOSE
+    assert answer["ok"] and parity.error(answer, example["outputs"]) < CLOSE
 
 
 # What is shown where lib would say no.
@@ -246,9 +246,9 @@ def test_ok_is_what_lib_says(engine, folder):
         kernels.append(kernel)
         given = {key: values[key] for key in kernel.inputs}
         jobs.append(parity.job(kernel, sizes, given))
-    found = engine(folder, jobs)
+    answers = engine(folder, jobs)
     for kernel, answer, (name, values, allowed) in zip(
-        kernels, found, CASES, strict=True
+        kernels, answers, CASES, strict=True
     ):
         assert answer["ok"] is allowed, (name, values)
         given = {key: values[key] for key in kernel.inputs}
@@ -631,7 +631,7 @@ def test_a_number_as_a_branch_is_true_as_in_python(engine, tmp_path):
         parity.job(kernel, {"n": 2}, {"x": np.array(x)})
         for x in ([1.0, np.nan], [1.0, -1.0])
     ]
-    assert [found["ok"] for found in engine(tmp_path, jobs)] == [True, False]
+    assert [answer["ok"] for answer in engine(tmp_path, jobs)] == [True, False]
 
 
 def test_recordings_on_both_sides_of_a_branch_differ():

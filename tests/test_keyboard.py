@@ -157,10 +157,10 @@ def chapter(visit):
 
     def reach(selector):
         """Tab until a thing has the focus."""
-        found = page.locator(selector).first
+        target = page.locator(selector).first
         for _ in range(300):
-            if found.evaluate("(e) => e === document.activeElement"):
-                return found
+            if target.evaluate("(e) => e === document.activeElement"):
+                return target
             page.keyboard.press("Tab")
         raise AssertionError(f"the keyboard does not reach {selector}")
 

@@ -102,8 +102,8 @@ def lab(tmp_path_factory, folder, browser):
         nbformat.write(notebook, folder / f"{name}.ipynb")
         if name == "trusted":
             NotebookNotary(data_dir=str(home / "data")).sign(notebook)
-    with serving(folder, home) as found:
-        yield found
+    with serving(folder, home) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

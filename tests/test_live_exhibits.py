@@ -53,9 +53,9 @@ def paused(figure):
 
 def says(figure, pattern):
     """Wait until the sentence below the stage has a pattern; the sentence."""
-    found = figure.locator(NOTE, has_text=re.compile(pattern))
-    found.wait_for()
-    text = found.inner_text()
+    sentence = figure.locator(NOTE, has_text=re.compile(pattern))
+    sentence.wait_for()
+    text = sentence.inner_text()
     assert not re.search("NaN|undefined|Infinity|null", text)
     return text
 

@@ -140,11 +140,11 @@ def test_tests_of_its_line_are_asked_own_and_fastest_first(tmp_path):
         for name, (s, lines) in seen.items()
     }
     (tmp_path / "lines.json").write_text(json.dumps({"import": {}, "tests": tests}))
-    found = made(tmp_path, source)
+    all_mutants = made(tmp_path, source)
     traced = Traced([tmp_path / "lines.json"], tmp_path)
 
     def asked(code, was):
-        mutant = next(m for m in found if m.line == code and m.was == was)
+        mutant = next(m for m in all_mutants if m.line == code and m.was == was)
         return [test.name.partition("::")[2] for test in traced.noticing(mutant)]
 
     assert asked(5, "*") == ["fast", "slow", "more", "other"]
@@ -285,9 +285,9 @@ def book(tmp_path):
 
 def test_every_fate_is_found_and_the_tree_is_left_alone(finished):
     book, before, status = finished
-    found = json.loads((book / record.RECORD).read_text("utf-8"))
-    fates = {(r["code"], r["was"], r["to"]): r for r in found["mutants"]}
-    assert len(fates) == len(every(book)) == found["of"]
+    recorded = json.loads((book / record.RECORD).read_text("utf-8"))
+    fates = {(r["code"], r["was"], r["to"]): r for r in recorded["mutants"]}
+    assert len(fates) == len(every(book)) == recorded["of"]
 
     def how(*key):
         test = fates[key]["test"] or ""
@@ -305,8 +305,8 @@ def test_every_fate_is_found_and_the_tree_is_left_alone(finished):
     assert how("SIDES = (3, 4)[1]", "3", "4") == (None, "")
     rest = fates["return a % b", "%", "*"]
     assert (rest["how"], rest["tests"], rest["not_run"]) == (None, 0, 0)
-    assert {r["by"] for r in found["mutants"] if r["test"]} == {"own"}
-    counts = found["summary"]
+    assert {r["by"] for r in recorded["mutants"] if r["test"]} == {"own"}
+    counts = recorded["summary"]
     assert counts["mutants"] == counts["noticed"] + counts["alive"] == len(fates)
     assert counts["noticed"] == counts["by the module's own tests"] + 1
     assert status == 1
@@ -333,12 +333,12 @@ def test_what_was_judged_is_kept_and_counted_once(book, judged, capsys):
     journal = book / FOLDER / "journal.jsonl"
     with journal.open("a") as file:
         file.write('["' + chosen[2].key)
-    _, found = called(book, 4, "--seed", "2")
+    _, recorded = called(book, 4, "--seed", "2")
     assert sorted(judged) == sorted(each.key for each in chosen)
-    assert [r["key"] for r in found["mutants"]] == [each.key for each in chosen]
+    assert [r["key"] for r in recorded["mutants"]] == [each.key for each in chosen]
     assert "2 of 4 were kept" in capsys.readouterr().out
     _, again = called(book, 4, "--seed", "2")
-    assert again["mutants"] == found["mutants"] and len(judged) == 4
+    assert again["mutants"] == recorded["mutants"] and len(judged) == 4
 
 
 def test_an_interruption_ends_the_processes_and_keeps_what_was_judged(
@@ -406,10 +406,10 @@ def test_a_reason_belongs_to_a_mutant_that_is_alive(judged_book, judged, capsys)
     by_change = {(m.was, m.to): m.key for m in every(book)}
     reasons, same = book / record.REASONS, by_change[">=", ">"]
     reasons.write_text(f'{same} = "both sides are 0 there"\n')
-    _, found = called(book)
-    row = next(r for r in found["mutants"] if r["key"] == same)
+    _, recorded = called(book)
+    row = next(r for r in recorded["mutants"] if r["key"] == same)
     assert row["reason"] == "both sides are 0 there"
-    assert found["summary"]["equivalent"] == 1
+    assert recorded["summary"]["equivalent"] == 1
     assert f"alive {by_change['%', '*']}: lib/shapes.py:" in capsys.readouterr().out
     reasons.write_text(f'{by_change["*", "/"]} = "luck"\n')
     assert called(book)[0] == 1
@@ -446,7 +446,7 @@ def test_two_campaigns_at_once_are_refused_and_so_are_senseless_numbers(book):
 
 
 def test_the_committed_record_is_of_mutants_that_there_were():
-    found = json.loads((ROOT / record.RECORD).read_text("utf-8"))
-    assert record.summary(found["mutants"]) == found["summary"]
-    assert len({row["key"] for row in found["mutants"]}) == len(found["mutants"])
+    recorded = json.loads((ROOT / record.RECORD).read_text("utf-8"))
+    assert record.summary(recorded["mutants"]) == recorded["summary"]
+    assert len({row["key"] for row in recorded["mutants"]}) == len(recorded["mutants"])
     record.reasons([m for p in files(ROOT) for m in mutants(p, ROOT)], ROOT)

@@ -285,12 +285,12 @@ def test_formula_keeps_what_touches_it(before, after, expected):
 
 
 def test_two_formulas_share_what_is_between_them():
-    found = together(
+    joined = together(
         nodes.math("", "x"), nodes.Text(", "), nodes.math("", "y"), nodes.Text(".")
     )
-    assert found == ["[x,]", " ", "[y.]"]
-    found = together(nodes.math("", "x"), nodes.Text("/"), nodes.math("", "y"))
-    assert found == ["[x/]", "y"]
+    assert joined == ["[x,]", " ", "[y.]"]
+    joined = together(nodes.math("", "x"), nodes.Text("/"), nodes.math("", "y"))
+    assert joined == ["[x/]", "y"]
 
 
 def test_picture_of_a_chapter_has_neither_letters_nor_links():

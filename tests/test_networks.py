@@ -70,22 +70,22 @@ def agree(one, other):
 )  # fmt: skip
 def test_networks_of_the_page_have_the_law_of_gram(visit, site, n, layers, tau0):
     values = {"width": n, "temperature": tau0}
-    found = drawn(visit, site, "chain", values, 100 + n, layers)
+    sample = drawn(visit, site, "chain", values, 100 + n, layers)
     state = OPENS.state | {"networks": 40_000}
     wanted = network_cosines(state | {"weights": n}, n, layers, tau0)
-    assert len({*found}) == len(found)  # no two networks are one
-    agree(found, wanted)
+    assert len({*sample}) == len(sample)  # no two networks are one
+    agree(sample, wanted)
 
 
 @pytest.mark.parametrize("tau0", [0.3, 1.0])
 def test_limit_of_the_page_has_the_law_of_sde(visit, site, tau0):
     values = {"width": 32, "temperature": tau0}
-    found = drawn(visit, site, "limit", values, 7, 32)
+    sample = drawn(visit, site, "limit", values, 7, 32)
     run = sde.simulate(
         sde.CovarianceSDE(OPENS.state["branch"], tau0), V0, 0.5, 32, paths=40_000,
         rng=np.random.default_rng(3), save_every=32, level=OPENS.state["level"],
     )  # fmt: skip
-    agree(found, cosines(run.states[-1])[1][:, 0, 1])
+    agree(sample, cosines(run.states[-1])[1][:, 0, 1])
 
 
 @pytest.mark.parametrize("degrees", [0.4, 1, 2, 3, 15, 85.3])
@@ -106,8 +106,8 @@ def test_chi_square_draws_have_their_law(visit, site, degrees):
 def numbers(said):
     """The layer, how many there are, the cosine, and mean and deviation of both."""
     plain = re.sub(r"width [^:]*:|(?<=\d),(?=\d)", "", said)
-    found = re.findall(r"[-\u2212]?\d+\.?\d*", plain)
-    return [float(each.replace("\u2212", "-")) for each in found]
+    digits = re.findall(r"[-\u2212]?\d+\.?\d*", plain)
+    return [float(each.replace("\u2212", "-")) for each in digits]
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_pile_is_that_of_lib_at_the_ends_of_each_slider(visit, label, place, lay
     assert at == total == layers and count == 1000 and -1 <= cosine <= 1
     near = network_cosines(OPENS.state | {"networks": 4000}, n, layers, tau0)
     far = limit_cosines(OPENS.state, layers / n, tau0)
-    for found, wanted, size in (
+    for shown, wanted, size in (
         ((mean, spread), near, count), ((limit_mean, limit_spread), far, len(far))
     ):  # fmt: skip
         noise = wanted.std() * math.sqrt(1 / size + 1 / len(wanted))
-        assert abs(found[0] - wanted.mean()) < 5 * noise + 0.005
-        assert abs(found[1] - wanted.std()) < 5 * noise + 0.005
+        assert abs(shown[0] - wanted.mean()) < 5 * noise + 0.005
+        assert abs(shown[1] - wanted.std()) < 5 * noise + 0.005
     # The pile stays wide, as the limit is; at a small depth it is not yet.
     assert (spread > 0.4) == (limit_spread > 0.4) == (label != "depth T" or place == 1)
 

@@ -426,13 +426,15 @@ def test_search_says_when_it_finds_nothing_or_has_no_words(site, browser):
 
 
 def test_no_section_of_the_search_has_raw_tex():
-    found = json.loads((SITE / "_static/search-sections.json").read_text("utf-8"))
-    assert len(found) > 300
+    sections = json.loads((SITE / "_static/search-sections.json").read_text("utf-8"))
+    assert len(sections) > 300
     raw = [
-        each["to"] for each in found if re.search(r"\\[(\[]|\\[a-z]+\{", each["text"])
+        each["to"]
+        for each in sections
+        if re.search(r"\\[(\[]|\\[a-z]+\{", each["text"])
     ]
     assert raw == []
-    titles = [each["title"] for each in found if "chapters/1-" in each["to"]]
+    titles = [each["title"] for each in sections if "chapters/1-" in each["to"]]
     assert "Where the series fails" in titles
 
 

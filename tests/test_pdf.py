@@ -79,8 +79,8 @@ def test_readers_find_solutions_at_the_end_of_a_page_that_has_some():
     text = """<article><section id="a"><h1>One</h1><details class="sd-dropdown">
       <summary> {} </summary>x</details></section></article>"""
     titles = ("Solution", "Answer", "Checkpoint: why?", "The map in words")
-    found = [[*pdf.headings(text.format(each), pdf.READER)][1:] for each in titles]
-    assert found == [[Heading(2, "Solutions", pdf.SOLUTIONS)]] * 3 + [[]]
+    headings = [[*pdf.headings(text.format(each), pdf.READER)][1:] for each in titles]
+    assert headings == [[Heading(2, "Solutions", pdf.SOLUTIONS)]] * 3 + [[]]
     assert len([*pdf.headings(text.format("Solution"))]) == 1  # where they are, in full
 
 

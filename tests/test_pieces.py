@@ -21,11 +21,11 @@ def test_a_page_leaves_its_pieces_beside_it(tmp_path):
     path = tmp_path / "chapters" / "2-x.html"
     path.parent.mkdir()
     pieces.write_pieces(parsed(PAGE), path, "chapters/2-x.html")
-    found = json.loads(path.with_suffix(".previews.json").read_text())
-    assert list(found) == ["thm"]
+    previews = json.loads(path.with_suffix(".previews.json").read_text())
+    assert list(previews) == ["thm"]
     # Nothing of it leads away, and no name is there twice.
-    assert "href" not in found["thm"] and "id=" not in found["thm"]
-    assert "statement-checks" not in found["thm"] and "law" in found["thm"]
+    assert "href" not in previews["thm"] and "id=" not in previews["thm"]
+    assert "statement-checks" not in previews["thm"] and "law" in previews["thm"]
     sections = json.loads(path.with_suffix(".sections.json").read_text())
     assert [(each["to"], each["title"]) for each in sections] == [
         ("chapters/2-x.html", "Title"),
@@ -62,11 +62,11 @@ def test_symbols_of_the_notation():
     <td></td></tr>
     <tr><td><span class="math">\(\lVert x\rVert\)</span></td><td>norm</td><td>all</td>
     <td></td></tr></tbody></table></article>"""
-    found = pieces.symbols(parsed(table))
-    assert [(each["letters"], each["chapters"]) for each in found] == [
+    symbols = pieces.symbols(parsed(table))
+    assert [(each["letters"], each["chapters"]) for each in symbols] == [
         *((["n_k"], [1, 2]), (["i", "j"], None))
     ]
-    assert found[0]["meaning"] == "key width"
+    assert symbols[0]["meaning"] == "key width"
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,10 @@ class Step:
 
 def recipes(text=TEXT):
     """The steps of each section that has some, in order."""
-    found, steps, fence = {}, [], None
+    sections, steps, fence = {}, [], None
     for line in text.splitlines(keepends=True):
         if fence is None and line.startswith("## "):
-            steps = found.setdefault(line[3:].strip(), [])
+            steps = sections.setdefault(line[3:].strip(), [])
         elif fence is None and (fence := FENCE.fullmatch(line.rstrip())):
             block = ""
         elif fence and line.strip() == fence[1]:
@@ -51,7 +51,7 @@ def recipes(text=TEXT):
         elif fence:
             block += line
     assert fence is None
-    return {title: steps for title, steps in found.items() if steps}
+    return {title: steps for title, steps in sections.items() if steps}
 
 
 def clone(folder):
@@ -124,7 +124,7 @@ def interrupt(step, folder):
 
 
 def test_contributing_has_its_recipes():
-    found = recipes()
+    sections = recipes()
     words = (
         "chapter",
         "claim",
@@ -135,8 +135,8 @@ def test_contributing_has_its_recipes():
         "problem set",
     )
     for word in words:
-        (title,) = (each for each in found if word in each)
-        commands = [step.content for step in found[title] if not step.file]
+        (title,) = (each for each in sections if word in each)
+        commands = [step.content for step in sections[title] if not step.file]
         assert any(each.startswith("make check") for each in commands), title
 
 

@@ -57,10 +57,10 @@ def test_gauges_show_what_describe_says(gauges, name):
     sizes = PRESETS[name].sizes
     rows = {row.quantity: row.value for row in describe(**sizes)}
     moved = {k: float(sizes[k]) for k in ("width", "depth", "heads", "tokens")}
-    found = readings(gauges.state, **moved, spread=1.0)
+    levels = readings(gauges.state, **moved, spread=1.0)
     for quantity in ("depth/width", "excess kurtosis", "β/log m", "m/d"):
-        assert found[quantity] == pytest.approx(rows[quantity], rel=1e-8), quantity
-    assert found["softmax orders"] == rows["softmax order"]
+        assert levels[quantity] == pytest.approx(rows[quantity], rel=1e-8), quantity
+    assert levels["softmax orders"] == rows["softmax order"]
 
 
 def test_gauges_are_drawn_with_their_numbers(gauges):
@@ -82,17 +82,17 @@ def test_a_head_keeps_four_coordinates(gauges):
 
 
 def test_the_verdict_follows_the_zones():
-    found = {
+    levels = {
         "depth/width": 1e-3, "excess kurtosis": 0.2, "β/log m": 0.9, "m/d": 1.0,
         "softmax orders": 2.0, "cosine of shared layers": 0.0,
     }  # fmt: skip
-    assert verdict(found) == (
+    assert verdict(levels) == (
         "calls for the limit of infinite width first, its outputs are visibly"
         " non-Gaussian, no token can single itself out, and two orders of the"
         " softmax are enough"
     )
-    assert verdict(found, shared=True).startswith("repeats one layer, which no limit")
-    assert verdict(found, shared=True).endswith(verdict(found).partition("first")[2])
+    assert verdict(levels, shared=True).startswith("repeats one layer, which no limit")
+    assert verdict(levels, shared=True).endswith(verdict(levels).partition("first")[2])
     assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 1]
     assert all(len(gauge.named()) == len(gauge.zones) + 1 for gauge in GAUGES)
 
@@ -196,11 +196,11 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         name: gauges.controls[name].at(place)
         for name, place in zip(gauges.controls, places.values(), strict=True)
     }
-    found = readings(gauges.state, **values)
+    levels = readings(gauges.state, **values)
     # What the last slider moved is said last.
-    last = f"sees {found['seen']:,.0f} of {values['tokens']:,.0f}"
-    judged(figure, rf"^With random weights your model {verdict(found)}\.$")
-    said = says(figure, rf"^T = {found['depth/width']:.2g}:[\s\S]*{last} tokens\.")
+    last = f"sees {levels['seen']:,.0f} of {values['tokens']:,.0f}"
+    judged(figure, rf"^With random weights your model {verdict(levels)}\.$")
+    said = says(figure, rf"^T = {levels['depth/width']:.2g}:[\s\S]*{last} tokens\.")
     assert len(said.splitlines()) == 7
     assert said.splitlines()[-1].startswith("Not covered: trained weights, positions")
     for pattern, name in (
@@ -211,10 +211,10 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     ):
         # Two digits, the last one rounded.
         shown = float(re.search(pattern, said)[1])
-        assert shown == pytest.approx(found[name], rel=0.05), name
-    assert f"after {found['softmax orders']:.0f} orders" in said
+        assert shown == pytest.approx(levels[name], rel=0.05), name
+    assert f"after {levels['softmax orders']:.0f} orders" in said
     share = numbers(said.split("A token puts ")[1])[0]
-    assert share == pytest.approx(100 * found["tied"], rel=0.01)
+    assert share == pytest.approx(100 * levels["tied"], rel=0.01)
 
 
 def test_the_menu_sets_the_sliders(visit, gauges):

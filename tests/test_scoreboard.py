@@ -200,27 +200,27 @@ def test_every_statement_of_a_claim_has_a_kind():
 
 def test_fresh_seeds_are_told_in_words(board):
     assert times({"HOLDS": 19, "FAILS": 1}) == "HOLDS 19 times, FAILS once"
-    part, found = board.locator("#fresh-seeds"), json.loads((ROOT / RESEED).read_text())
-    assert fresh_seeds(found) in part.inner_text()
+    part, tally = board.locator("#fresh-seeds"), json.loads((ROOT / RESEED).read_text())
+    assert fresh_seeds(tally) in part.inner_text()
     rows = part.locator("tbody tr").evaluate_all(
         "rows => rows.map((r) => [...r.cells].slice(1).map((c) => c.innerText))"
     )
     refuted = {(row.page, row.id) for row in collect() if row.word == "REFUTED"}
     assert rows == [
         [*(f"{number:,}" for number in rate), f"{rate.bound:.2g}"]
-        for rate in rates(found["claims"], refuted)
+        for rate in rates(tally["claims"], refuted)
     ]
 
 
 def test_the_power_of_the_tests_is_that_of_the_record(board):
     """Each mutant that no test notices is a row, with its reason."""
-    found = json.loads((ROOT / MUTANTS).read_text("utf-8"))
-    power, counts = board.locator("#power-of-the-checks"), found["summary"]
+    record = json.loads((ROOT / MUTANTS).read_text("utf-8"))
+    power, counts = board.locator("#power-of-the-checks"), record["summary"]
     text = power.inner_text()
     wrong = counts["mutants"] - counts["equivalent"]
     assert f"notice {counts['noticed']} of the other {wrong}" in text
     rows = power.locator("tbody tr")
-    alive = [row for row in found["mutants"] if row["how"] is None]
+    alive = [row for row in record["mutants"] if row["how"] is None]
     assert rows.count() == len(alive) == counts["equivalent"] + counts["alive"]
     said = rows.evaluate_all("rows => rows.map((r) => r.cells[3].innerText)")
     reasons = [row["reason"] or "alive" for row in alive]

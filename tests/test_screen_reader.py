@@ -87,16 +87,16 @@ def attributes(session, node):
 
 def faults(tree, chips, formulas):
     """Sentences on what is told badly; of chips and formulas that many are in sight."""
-    found = [*of_headings(tree), *of_landmarks(tree), *of_figures(tree)]
-    found += [*of_sliders(tree), *of_live_regions(tree)]
+    wrong = [*of_headings(tree), *of_landmarks(tree), *of_figures(tree)]
+    wrong += [*of_sliders(tree), *of_live_regions(tree)]
     said = [each for each in tree.all(FOLD) if VERDICT.fullmatch(each.name)]
     if len(said) != chips:
         others = {each.name for each in tree.all(FOLD)} - {each.name for each in said}
-        found.append(f"{len(said)} of {chips} chips say a verdict; others: {others}")
+        wrong.append(f"{len(said)} of {chips} chips say a verdict; others: {others}")
     legible = [each for each in tree.all(FORMULA) if each.text()]
     if len(legible) != formulas:
-        found.append(f"{len(legible)} of {formulas} formulas have text")
-    return found
+        wrong.append(f"{len(legible)} of {formulas} formulas have text")
+    return wrong
 
 
 def of_headings(tree):
@@ -116,9 +116,9 @@ def of_landmarks(tree):
         if marks.count((role, name)) > 1:
             yield f"two landmarks are {role} {name!r}"
     for role in ALONE:
-        found = [*tree.all(role)]
-        if len(found) != 1 or not found[0].text():
-            yield f"{len(found)} landmarks {role}, or without text"
+        of_role = [*tree.all(role)]
+        if len(of_role) != 1 or not of_role[0].text():
+            yield f"{len(of_role)} landmarks {role}, or without text"
 
 
 def of_figures(tree):

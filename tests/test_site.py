@@ -213,7 +213,7 @@ def test_gate_notices_what_it_is_for(site, browser):
       console.error('dropped');
     }"""
     name = "chapters/reference/bibliography.html"
-    found = complaints(site, browser, name, script=planted)
+    reported = complaints(site, browser, name, script=planted)
     contrast = "axe color-contrast: ['#"
     for fault in ("dropped", *(
         f"{size}{each}" for size in SIZES for each in (
@@ -223,7 +223,7 @@ def test_gate_notices_what_it_is_for(site, browser):
             f", dark: {contrast}faint",
         )
     )):  # fmt: skip
-        assert any(each.startswith(fault) for each in found), (fault, found)
+        assert any(each.startswith(fault) for each in reported), (fault, reported)
 
 
 def complaints(site, browser, name, every=False, script="0"):
@@ -254,9 +254,9 @@ def complaints(site, browser, name, every=False, script="0"):
         page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
         for size in SIZES:
             resize(page, size)
-            found = [] if scheme == "dark" else axe_violations(page)
-            found += low_contrast(page, every)
-            seen += [f"{size}, {scheme}: {violation}" for violation in found]
+            violations = [] if scheme == "dark" else axe_violations(page)
+            violations += low_contrast(page, every)
+            seen += [f"{size}, {scheme}: {violation}" for violation in violations]
     context.close()
     return seen
 

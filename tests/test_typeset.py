@@ -76,8 +76,8 @@ def test_previews_are_typeset(tmp_path):
     path = tmp_path / "a.previews.json"
     path.write_text(json.dumps({" s": [{"n": [1], "m": MATH.format(r"\(x\)")}]}))
     site_of(tmp_path, a="")
-    ((found,),) = json.loads(path.read_text("utf-8")).values()
-    assert found["n"] == [1] and 'data-tex="x"><mjx-container' in found["m"]
+    ((preview,),) = json.loads(path.read_text("utf-8")).values()
+    assert preview["n"] == [1] and 'data-tex="x"><mjx-container' in preview["m"]
 
 
 def test_formula_in_another_form_stops_the_build(tmp_path):

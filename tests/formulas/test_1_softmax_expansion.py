@@ -246,7 +246,7 @@ def test_the_two_contributions_to_the_drift(rng, m, n, n_k):
     (X, V), tau0 = tokens(rng, m, n), fraction(rng, 1)
     tau_squared = tau0**2 * n * n_k
     first, second = 0, 0
-    for Y in (found := scores(X, n_k)):  # degree 2 in every weight, as above
+    for Y in (cases := scores(X, n_k)):  # degree 2 in every weight, as above
         terms = [[along_the_ray(list(y), i, 2) for i in range(m)] for y in Y]
         A1, A2 = (
             np.array([[term[r] for term in row] for row in terms]) for r in (1, 2)
@@ -257,6 +257,6 @@ def test_the_two_contributions_to_the_drift(rng, m, n, n_k):
     Vc = J @ V @ J
     w, d = V @ J @ np.diag(Vc), np.diag(V)
     expected = (Vc**2).sum() * V / m**2
-    assert np.all(n * tau0**2 * first / len(found) == expected)
+    assert np.all(n * tau0**2 * first / len(cases) == expected)
     expected = (np.outer(d, w) + np.outer(w, d)) / (2 * m)
-    assert np.all(n * tau0**2 * second / len(found) == expected)
+    assert np.all(n * tau0**2 * second / len(cases) == expected)

@@ -279,8 +279,8 @@ def test_the_size_of_one_step(rng, key_width):
     (gamma2, tau0), (C, V), sizes = settings(rng), root_and_gram(rng, 2), []
     for n in (WIDTH, 100 * WIDTH):
         with mp.workdps(220):
-            found = list(two_tokens(C, n, key_width(n), tau0))
-            Ks, odds = [A @ V @ A.T for A, _ in found], [w for _, w in found]
+            attentions = list(two_tokens(C, n, key_width(n), tau0))
+            Ks, odds = [A @ V @ A.T for A, _ in attentions], [w for _, w in attentions]
             mean, noise = (x / n for x in moments_over(Ks, odds, V, gamma2, n))
             branches = list(zip(Ks, odds, strict=True))
             square = norm(mean) ** 2 + np.einsum("ijij", noise)
@@ -350,8 +350,8 @@ def test_the_cosine_of_two_tokens():
     x, y, z = names = sp.symbols("V_11 V_12 V_22")
     rho, at = sp.Symbol("rho"), {x: 1, z: 1, y: sp.Symbol("rho")}
     f = sp.atanh(y / sp.sqrt(x * z))  # as with normalization, which leaves it alone
-    found = generator(f, names, objects([x, y, y, z], 2, 2))
-    drift, variance = (sp.cancel(each.subs(at)) for each in found)
+    coefficients = generator(f, names, objects([x, y, y, z], 2, 2))
+    drift, variance = (sp.cancel(each.subs(at)) for each in coefficients)
     q, h = gamma**2 * (2 - gamma**2), gamma**4 / (4 * tau0**2)
     printed = (q * rho + h * (1 - rho) ** 2 * (2 + rho)) / 2
     assert sp.cancel(drift - printed) == 0
@@ -500,9 +500,9 @@ def test_the_mean_of_a_shaped_relu(rng, angle):
 
 def attention_of_a_block(C, gamma2, tau0, heads, n):
     """Drift and noise of attention with heads and an output matrix, up to O(1/n)."""
-    V, found = C @ C.T, list(two_tokens(C, n, 3, tau0))
+    V, attentions = C @ C.T, list(two_tokens(C, n, 3, tau0))
     means, odds, columns = [], [], 0
-    for several in product(found, repeat=heads):
+    for several in product(attentions, repeat=heads):
         Ks = [A @ V @ A.T for A, _ in several]
         means.append(sum(Ks) / heads)
         odds.append(prod(w for _, w in several))
@@ -522,10 +522,10 @@ def perceptron_of_a_block(V, gamma2, slopes, n):
     def moment(*indices):  # of what the activation returns
         b = sum(indices)
         size = prod(lengths[i] for i in indices) * keeps_lengths ** (len(indices) // 2)
-        return size * found[len(indices) - b, b]
+        return size * moments[len(indices) - b, b]
 
     powers = [(a, d - a) for d in (2, 4) for a in range(d + 1)]
-    found = {each: relu_moment(angle, slopes, *each) for each in powers}
+    moments = {each: relu_moment(angle, slopes, *each) for each in powers}
     pairs = list(product(range(2), repeat=2))
     K = objects((moment(*each) for each in pairs), 2, 2)
     fourth = objects((moment(*x, *y) for x, y in product(pairs, repeat=2)), 2, 2, 2, 2)
@@ -578,12 +578,12 @@ def top(M):
 
 def gradient(loss, W):
     """Entry by entry, by central differences: the error is of the order of h²."""
-    h, found = mp.mpf(10) ** -20, W.copy()
+    h, slopes = mp.mpf(10) ** -20, W.copy()
     for each in np.ndindex(*W.shape):
         step = np.zeros(W.shape, dtype=int).astype(object)
         step[each] = h
-        found[each] = (loss(W + step) - loss(W - step)) / (2 * h)
-    return found
+        slopes[each] = (loss(W + step) - loss(W - step)) / (2 * h)
+    return slopes
 
 
 def shares_of_the_bounds(X, G, WV, WQ, WK, gamma, tau, identity):

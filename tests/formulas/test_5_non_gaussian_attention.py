@@ -100,15 +100,15 @@ def test_mean_covariance_of_a_wide_layer(rng):
         )  # fmt: skip
 
     limit = C @ variables((2, 2))[0] @ C.T  # covariance V ⊗ V
-    found = {}
+    means = {}
     for n in (2, 3):
         Q, K = variables((n, n), (n, n))  # times sqrt(n)
         X = padded(C, n)
         scores = X @ Q @ (X @ K).T  # times sqrt(n)
-        found[n] = [mean(order(scores, r)) / QQ(n) ** (r // 2) for r in (2, 4)]
+        means[n] = [mean(order(scores, r)) / QQ(n) ** (r // 2) for r in (2, 4)]
     second, fourth = (mean(order(limit, r)) for r in (2, 4))
-    assert found[2][0] == found[3][0] == second
-    assert 3 * found[3][1] - 2 * found[2][1] == fourth  # a + b/n at infinity
+    assert means[2][0] == means[3][0] == second
+    assert 3 * means[3][1] - 2 * means[2][1] == fourth  # a + b/n at infinity
 
 
 class Row:
@@ -269,9 +269,9 @@ def test_average_in_one_network(rng):
         return both(θ**2), square / n + (1 - mpf(1) / n) * both(2 * θ**2)
 
     for k in (1, 2):
-        found = at_infinity(lambda n, k=k: moments(n)[k - 1], WIDTHS)
+        limit = at_infinity(lambda n, k=k: moments(n)[k - 1], WIDTHS)
         # Characteristic function of a normal variable of variance v.
-        assert abs(found - sum(w * mp.exp(-(θ**2) * v / 2) ** k for v, w in vs)) < 1e-16
+        assert abs(limit - sum(w * mp.exp(-(θ**2) * v / 2) ** k for v, w in vs)) < 1e-16
 
 
 @formula(

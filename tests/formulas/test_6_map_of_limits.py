@@ -50,10 +50,10 @@ def test_tokens_and_step(rng):
     x = quantile(mpf(1) / 8)
     slope = mp.diff(lambda x: density(x) * g(c * density(x) ** 2), x)
     # The speeds are a power series in 1/m², of which few terms are seen.
-    found = at_infinity(
+    limit = at_infinity(
         lambda q: speed(int(mp.sqrt(q))), [m**2 for m in range(16, 57, 8)]
     )
-    assert abs(found + slope / 2 / density(x)) < 1e-7
+    assert abs(limit + slope / 2 / density(x)) < 1e-7
 
 
 @formula(
@@ -107,5 +107,5 @@ def test_time_of_two_clusters(rng):
         return t * factor * mp.exp(-β * (1 - mp.cos(start)))
 
     with mp.workdps(45):  # of which exponentials of a large β lose some
-        found = at_infinity(product, [10**8 * 2**k for k in range(3)])
-    assert abs(found - 1) < 1e-20
+        limit = at_infinity(product, [10**8 * 2**k for k in range(3)])
+    assert abs(limit - 1) < 1e-20

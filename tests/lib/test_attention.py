@@ -163,8 +163,8 @@ def test_bound_of_large_scores_has_the_constants_of_its_formula():
     R = 600.0
     for k, constant in enumerate((1 / 4, 1 / (6 * 3**0.5), 1 / 8, 1 / 6)):
         wanted = constant * R ** (k + 1) / factorial(k + 1)
-        found = attention.remainder_bound([0.0, 0.0, R], k)
-        assert found == pytest.approx(wanted, rel=1e-13, abs=0)
+        bound = attention.remainder_bound([0.0, 0.0, R], k)
+        assert bound == pytest.approx(wanted, rel=1e-13, abs=0)
 
 
 def test_last_constant_of_the_bound_is_made_of_bounds_on_cumulants():
@@ -191,14 +191,14 @@ def test_derivatives_along_a_ray_are_at_most_those_constants():
     d = np.sum(law * y, axis=1)
     v, c3, c4 = (np.sum(law * (y - d[:, None]) ** r, axis=1) for r in (2, 3, 4))
     x, odd = p * (1 - p), 1 - 2 * p
-    found = [
+    derivatives = [
         x * d,
         x * (odd * d**2 - v),
         x * ((1 - 6 * x) * d**3 - 3 * odd * d * v + c3),
         x * odd * ((1 - 12 * x) * d**4 + 3 * v**2 + 4 * d * c3)
         - x * (6 * (1 - 6 * x) * d**2 * v + c4 - 3 * v**2),
     ]
-    largest = [np.abs(each).max() for each in found]
+    largest = [np.abs(each).max() for each in derivatives]
     # Two keys have the largest derivatives that were found.
     s = np.linspace(0, 1, 10_001)  # |1 − 2p|
     fourth = (s * (1 - s**2) * np.abs(2 - 3 * s**2) / 4).max()

@@ -27,11 +27,11 @@ def by_sphere(theta, beta, normalize):
     "beta", [0.0, 1e-9, 0.3, 1.0, 9.0, 100.0, 1e4, -0.3, -1.0, -5.0, -12.0]
 )
 def test_field_is_that_of_all_pairs(beta, normalize):
-    found = circle.attention_field(THETA, beta, normalize)
+    field = circle.attention_field(THETA, beta, normalize)
     expected = by_sphere(THETA, beta, normalize)
     # The rounding of 3e-16 is divided by Z, which is at least 1/n.
     np.testing.assert_allclose(
-        found, expected, atol=1e-15 * (50 if normalize else 1), rtol=0
+        field, expected, atol=1e-15 * (50 if normalize else 1), rtol=0
     )
 
 
@@ -43,14 +43,14 @@ def test_no_harmonic_is_missing():
         turn = at[:, None] - theta
         half = np.sin(turn / 2) if beta > 0 else np.cos(turn / 2)
         expected = np.exp(-2 * abs(beta) * half**2).mean(axis=1)
-        found = circle.partition_function(theta, beta, at, shifted=True)
+        partition = circle.partition_function(theta, beta, at, shifted=True)
         # The harmonics have weights of sum 1, each exact to a few units of rounding.
-        np.testing.assert_allclose(found, expected, atol=8 * 2.2e-16, rtol=0)
+        np.testing.assert_allclose(partition, expected, atol=8 * 2.2e-16, rtol=0)
         turn = theta[:, None] - theta
         half = np.sin(turn / 2) if beta > 0 else np.cos(turn / 2)
         expected = -(np.exp(-2 * abs(beta) * half**2) * np.sin(turn)).mean(axis=1)
-        found = circle.attention_field(theta, beta, False)
-        np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
+        field = circle.attention_field(theta, beta, False)
+        np.testing.assert_allclose(field, expected, atol=1e-15, rtol=0)
 
 
 def test_steps_of_half_a_turn_are_refused_with_a_number_that_works():
@@ -66,12 +66,12 @@ def test_steps_of_half_a_turn_are_refused_with_a_number_that_works():
 def test_field_of_many_tokens_is_exact(n):
     """On both sides of a block; 200 sampled tokens against their sums over all."""
     theta = RNG.vonmises(0, 0.5, n)
-    found = circle.attention_field(theta, 9.0)
+    field = circle.attention_field(theta, 9.0)
     some = RNG.integers(0, n, 200)
     turn = theta[some, None] - theta
     weights = np.exp(9 * (np.cos(turn) - 1))
     expected = -np.sum(weights * np.sin(turn), axis=1) / np.sum(weights, axis=1)
-    np.testing.assert_allclose(found[some], expected, atol=2e-15, rtol=0)
+    np.testing.assert_allclose(field[some], expected, atol=2e-15, rtol=0)
 
 
 def test_memory_grows_with_the_tokens_not_their_pairs():
@@ -84,9 +84,9 @@ def test_memory_grows_with_the_tokens_not_their_pairs():
 
 
 def test_huge_angles_count_modulo_a_turn():
-    found = circle.attention_field([1e300, 2.0, 0.5], 2.0)
+    field = circle.attention_field([1e300, 2.0, 0.5], 2.0)
     expected = by_sphere(np.array([1e300, 2.0, 0.5]), 2.0, True)
-    np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
+    np.testing.assert_allclose(field, expected, atol=1e-15, rtol=0)
 
 
 def test_one_place_is_at_rest():
@@ -115,24 +115,24 @@ def test_one_place_is_at_rest():
 def test_hidden_drifts_are_said(theta, beta, normalize, hidden):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = circle.attention_field(theta, beta, normalize)
+        field = circle.attention_field(theta, beta, normalize)
     assert [w.category for w in caught] == [circle.HiddenDriftWarning] * hidden
     if hidden and len(theta) == 2 and beta > 0:  # it is true that they are hidden
         turn = theta[1]
         weight = np.exp(beta * (np.cos(turn) - 1))
         speed = weight * np.sin(turn) / (1 + weight if normalize else 2)
-        assert not np.isclose(found[0], speed, rtol=1e-4, atol=0)
+        assert not np.isclose(field[0], speed, rtol=1e-4, atol=0)
 
 
 def test_partition_function_is_its_sum():
     at = RNG.uniform(0, 7, 9)
     for beta in (2.0, -2.0, 0.0):
-        found = circle.partition_function(THETA, beta, at)
+        partition = circle.partition_function(THETA, beta, at)
         turn = at - THETA[..., None]
         expected = np.exp(beta * np.cos(turn)).mean(axis=1)
-        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        np.testing.assert_allclose(partition, expected, rtol=1e-14)
         shifted = circle.partition_function(THETA, beta, at, shifted=True)
-        np.testing.assert_allclose(shifted * np.exp(abs(beta)), found, rtol=1e-14)
+        np.testing.assert_allclose(shifted * np.exp(abs(beta)), partition, rtol=1e-14)
 
 
 def test_simulation_is_that_on_the_sphere():
@@ -172,10 +172,10 @@ def test_equal_oscillators_follow_their_conserved_quantities():
 
 
 def test_moments_are_means_of_powers():
-    found = circle.moments(THETA, 11)
+    moments = circle.moments(THETA, 11)
     k = np.arange(12)
     expected = np.exp(-1j * k * THETA[..., None]).mean(axis=1)
-    np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
+    np.testing.assert_allclose(moments, expected, atol=1e-15, rtol=0)
 
 
 @pytest.mark.parametrize(("n", "m"), [(50, 50), (30, 70), (1, 5), (200, 1)])
@@ -189,8 +189,8 @@ def test_wasserstein_distance_is_that_of_pot(n, m):
     else:
         turns = [(x / (2 * np.pi)) % 1 for x in (one, two)]
         expected = 2 * np.pi * ot.wasserstein_circle(*turns, p=1)[0]
-    found = circle.wasserstein_distance(one, two)
-    assert found == pytest.approx(expected, abs=1e-12)
+    distance = circle.wasserstein_distance(one, two)
+    assert distance == pytest.approx(expected, abs=1e-12)
     assert circle.wasserstein_distance(one, one + 2 * np.pi) < 1e-13
     assert circle.wasserstein_distance([0.0], [np.pi]) == pytest.approx(np.pi)
     assert circle.wasserstein_distance([0.1], [-0.1]) == pytest.approx(0.2)

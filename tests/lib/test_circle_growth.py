@@ -12,11 +12,11 @@ def test_growth_rate_is_the_formula_of_bessel_functions():
     k = np.arange(30)
     for beta in (0.5, 5.0, 100.0, 1e4):
         expected = k**2 * ive(k, beta) / (beta * ive(0, beta))
-        found = circle.growth_rate(k, beta)
-        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-300)
-        found = circle.growth_rate(k, beta, False)
+        rates = circle.growth_rate(k, beta)
+        np.testing.assert_allclose(rates, expected, rtol=1e-13, atol=1e-300)
+        rates = circle.growth_rate(k, beta, False)
         np.testing.assert_allclose(
-            found, expected * ive(0, beta), rtol=1e-13, atol=1e-300
+            rates, expected * ive(0, beta), rtol=1e-13, atol=1e-300
         )
         # The other sign of β: even modes shrink.
         np.testing.assert_allclose(
@@ -49,10 +49,10 @@ def test_growth_rate_of_any_dimension_is_an_integral(d, beta):
         factor.append(np.sum(weight * density * np.exp(beta * s - abs(beta)) * zonal))
     k = np.arange(4)
     expected = k * (k + d - 2) * np.array(factor) / beta
-    found = circle.growth_rate(k, beta, False, d=d)
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-14)
-    found = circle.growth_rate(k, beta, d=d)
-    np.testing.assert_allclose(found, expected / factor[0], rtol=1e-7, atol=1e-10)
+    rates = circle.growth_rate(k, beta, False, d=d)
+    np.testing.assert_allclose(rates, expected, rtol=1e-7, atol=1e-14)
+    rates = circle.growth_rate(k, beta, d=d)
+    np.testing.assert_allclose(rates, expected / factor[0], rtol=1e-7, atol=1e-10)
 
 
 def test_mean_of_the_kernel_where_bessel_functions_underflow():

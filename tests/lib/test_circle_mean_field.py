@@ -22,8 +22,8 @@ def cauchy(r, nodes=NODES):
 
 
 def test_moments_are_fourier_coefficients():
-    found = density_moments(BUMPS, 4)
-    np.testing.assert_allclose(found, [1, -0.15j, 0, 0.25, 0], atol=1e-15, rtol=0)
+    moments = density_moments(BUMPS, 4)
+    np.testing.assert_allclose(moments, [1, -0.15j, 0, 0.25, 0], atol=1e-15, rtol=0)
     both = density_moments(np.stack([BUMPS, cauchy(0.3)]), 4)
     np.testing.assert_allclose(both[1], 0.3 ** np.arange(5), atol=1e-15, rtol=0)
 
@@ -33,20 +33,20 @@ def test_quantile_tokens_have_equal_shares_between_them(n):
     def share(x):
         return (x + 0.5 / 3 * np.sin(3 * x) + 0.3 * (1 - np.cos(x))) / (2 * np.pi)
 
-    found = quantile_tokens(BUMPS, n)
+    tokens = quantile_tokens(BUMPS, n)
     expected = (np.arange(n) + 0.5) / n
-    np.testing.assert_allclose(share(found), expected, atol=3e-15, rtol=0)
+    np.testing.assert_allclose(share(tokens), expected, atol=3e-15, rtol=0)
 
 
 def test_quantile_tokens_between_two_nodes_have_their_shares():
     """Cells of a hundred tokens each, with more density at either end of a cell."""
     nodes = 2 * np.pi * np.arange(5) / 5
     for slope in (0.9, -0.9):
-        found = quantile_tokens(1 + slope * np.cos(nodes), 500)
-        share = (found + slope * np.sin(found)) / (2 * np.pi)
+        tokens = quantile_tokens(1 + slope * np.cos(nodes), 500)
+        share = (tokens + slope * np.sin(tokens)) / (2 * np.pi)
         expected = (np.arange(500) + 0.5) / 500
         np.testing.assert_allclose(share, expected, atol=3e-15, rtol=0)
-        assert (np.diff(found, prepend=0, append=2 * np.pi) > 0).all()
+        assert (np.diff(tokens, prepend=0, append=2 * np.pi) > 0).all()
 
 
 def test_quantile_tokens_represent_a_smooth_density_exponentially():
@@ -67,10 +67,10 @@ def test_density_moves_as_its_tokens(beta, normalize):
     tokens = circle.simulate(
         quantile_tokens(BUMPS, 2048), beta, 1, 60, normalize=normalize
     )
-    found = density_moments(run.states[-1], 9)
+    moments = density_moments(run.states[-1], 9)
     expected = circle.moments(tokens.states[-1], 9)
-    np.testing.assert_allclose(found, expected, atol=2e-9, rtol=0)
-    assert np.abs(found - density_moments(BUMPS, 9)).max() > 0.03  # it did move
+    np.testing.assert_allclose(moments, expected, atol=2e-9, rtol=0)
+    assert np.abs(moments - density_moments(BUMPS, 9)).max() > 0.03  # it did move
 
 
 def test_oscillators_keep_their_cauchy_law():
@@ -78,9 +78,9 @@ def test_oscillators_keep_their_cauchy_law():
     run = mean_field.simulate(cauchy(0.3), 0.0, 2, 200)
     grown = 0.09 * np.exp(run.times)
     r = np.sqrt(grown / (0.91 + grown))
-    found = density_moments(run.states, 4)
+    moments = density_moments(run.states, 4)
     expected = r[:, None] ** np.arange(5)
-    np.testing.assert_allclose(found, expected, atol=1e-10, rtol=0)
+    np.testing.assert_allclose(moments, expected, atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -96,9 +96,9 @@ def test_small_waves_grow_at_the_rate_less_diffusion(beta, mode, normalize):
 def test_pure_diffusion_is_exact():
     """At large noise the transport is a small correction that vanishes with it."""
     run = mean_field.simulate(BUMPS, 2.0, 1e-3, 1, noise=1e3)
-    found = density_moments(run.states[-1], 3)
-    assert abs(found[3]) < 0.25 * np.exp(-9) * 1.01
-    assert abs(found[1]) == pytest.approx(0.15 * np.exp(-1), rel=2e-3, abs=0)
+    moments = density_moments(run.states[-1], 3)
+    assert abs(moments[3]) < 0.25 * np.exp(-9) * 1.01
+    assert abs(moments[1]) == pytest.approx(0.15 * np.exp(-1), rel=2e-3, abs=0)
 
 
 @pytest.mark.filterwarnings("error")

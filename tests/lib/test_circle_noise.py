@@ -74,8 +74,8 @@ def test_free_energy_is_its_definition():
     entropy = np.mean(density * np.log(density))
     kernel = np.exp(3 * np.cos(angles[:, None] - angles)) / 6
     energy = density @ kernel @ density / 64**2
-    found = noise.free_energy(density, 3.0, 0.07)
-    assert found == pytest.approx(
+    free_energy = noise.free_energy(density, 3.0, 0.07)
+    assert free_energy == pytest.approx(
         0.07 * entropy - np.exp(-3) * energy, rel=1e-13, abs=0
     )
     holes = np.where(angles < np.pi, 2.0, 0.0)

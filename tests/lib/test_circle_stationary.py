@@ -62,9 +62,9 @@ def test_bifurcation_has_the_curvature_of_the_landau_expansion(beta):
     """(1 − η/η#)/r² → ½(2 − 1/(1 − I₂/I₁)): its sign decides on the transition."""
     r = 3e-3
     strength, _ = noise.ordered_state(r, beta)
-    found = (1 - strength / noise.critical_noise(beta, False)) / r**2
+    curvature = (1 - strength / noise.critical_noise(beta, False)) / r**2
     q = iv(2, beta) / iv(1, beta)
-    assert found == pytest.approx((2 - 1 / (1 - q)) / 2, abs=2e-4)
+    assert curvature == pytest.approx((2 - 1 / (1 - q)) / 2, abs=2e-4)
 
 
 def test_order_grows_as_a_square_root_and_at_the_end_as_a_fourth_root():
@@ -136,9 +136,9 @@ def test_slow_growth_is_not_taken_for_rest():
 def test_stationary_density_lies_on_the_branch():
     for order in (0.85, 0.9, 0.98):
         strength, expected = noise.ordered_state(order, 9.0)
-        found = noise.stationary_density(9.0, strength)
+        law = noise.stationary_density(9.0, strength)
         np.testing.assert_allclose(
-            density_moments(found, 9), density_moments(expected, 9), atol=1e-10, rtol=0
+            density_moments(law, 9), density_moments(expected, 9), atol=1e-10, rtol=0
         )
 
 

@@ -42,9 +42,9 @@ def test_law_is_that_of_real_weights(width, m, key_width):
     fast = simulate(gram0, one, 4, paths=paths, rng=rng(1)).states
     slow = dense_simulate(x0, one, 4, paths=paths, rng=rng(2)).states
     for quick, real in zip(statistics(fast), statistics(slow), strict=True):
-        found = ks_2samp(quick, real)
+        comparison = ks_2samp(quick, real)
         # Critical value at 1e-6 / 21 tests.
-        assert found.statistic < np.sqrt(-np.log(0.5e-6 / 21) / paths)
+        assert comparison.statistic < np.sqrt(-np.log(0.5e-6 / 21) / paths)
 
 
 def test_law_would_notice_a_wrong_number_of_degrees_of_freedom():
@@ -52,8 +52,8 @@ def test_law_would_notice_a_wrong_number_of_degrees_of_freedom():
     gram0, paths = x0 @ x0.T / 12, 4000
     wrong = simulate(gram0, layer(12), 4, paths=paths, rng=rng(1)).states * 12 / 9
     slow = dense_simulate(x0, layer(12), 4, paths=paths, rng=rng(2)).states
-    found = ks_2samp(statistics(wrong)[0], statistics(slow)[0])
-    assert found.statistic > np.sqrt(-np.log(0.5e-6 / 21) / paths)
+    comparison = ks_2samp(statistics(wrong)[0], statistics(slow)[0])
+    assert comparison.statistic > np.sqrt(-np.log(0.5e-6 / 21) / paths)
 
 
 def test_mean_of_one_layer():
@@ -101,14 +101,12 @@ def test_scores_have_the_covariance_of_the_gram_matrix(key_width):
 
 
 def test_states_are_gram_matrices_and_times_count_layers_over_width():
-    found = simulate(np.eye(4), layer(64), 32, paths=7, rng=rng())
-    assert found.states.shape == (33, 7, 4, 4) and found.stopped is None
-    np.testing.assert_array_equal(found.times, np.arange(33) / 64)
-    np.testing.assert_array_equal(found.states, found.states.swapaxes(-1, -2))
-    assert np.linalg.eigvalsh(found.states).min() > -1e-12
-    np.testing.assert_array_equal(
-        found.states[0], np.broadcast_to(np.eye(4), (7, 4, 4))
-    )
+    run = simulate(np.eye(4), layer(64), 32, paths=7, rng=rng())
+    assert run.states.shape == (33, 7, 4, 4) and run.stopped is None
+    np.testing.assert_array_equal(run.times, np.arange(33) / 64)
+    np.testing.assert_array_equal(run.states, run.states.swapaxes(-1, -2))
+    assert np.linalg.eigvalsh(run.states).min() > -1e-12
+    np.testing.assert_array_equal(run.states[0], np.broadcast_to(np.eye(4), (7, 4, 4)))
 
 
 def test_states_are_kept_as_often_as_asked():

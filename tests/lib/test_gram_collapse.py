@@ -30,8 +30,8 @@ def test_agrees_with_the_chain_while_that_resolves_it():
     dense = dense_simulate(x0, LAYER, 2, paths=500, rng=rng(2)).states
     for layer in range(3):
         spread = ours[layer].std() / np.sqrt(500)
-        found = [np.median(residual_of(g[layer])) for g in (quick, dense)]
-        assert np.abs(found - np.median(ours[layer])).max() < 6 * spread + 1e-12
+        medians = [np.median(residual_of(g[layer])) for g in (quick, dense)]
+        assert np.abs(medians - np.median(ours[layer])).max() < 6 * spread + 1e-12
 
 
 def test_three_layers_agree_in_law_by_factors():
@@ -41,11 +41,11 @@ def test_three_layers_agree_in_law_by_factors():
     roots = simulate(gram0, LAYER, 3, paths=4000, rng=rng(1), factors=True)
     last = roots.states[-1]
     apart = np.linalg.norm(last - last.mean(axis=1, keepdims=True), axis=(1, 2))
-    found = np.log(apart / np.linalg.norm(last, axis=(1, 2)))
+    theirs = np.log(apart / np.linalg.norm(last, axis=(1, 2)))
     # Quantiles that roots resolve: above e^−32.
-    ours, found = np.quantile([ours, found], [0.3, 0.5, 0.8], axis=1).T
+    ours, theirs = np.quantile([ours, theirs], [0.3, 0.5, 0.8], axis=1).T
     assert ours[0] > -32 and ours[1] < np.log(1e-10)
-    assert np.abs(ours - found).max() < 0.5
+    assert np.abs(ours - theirs).max() < 0.5
 
 
 def test_same_layer_by_exact_arithmetic():
@@ -54,11 +54,11 @@ def test_same_layer_by_exact_arithmetic():
     mean, apart = rng.standard_normal((1, 1, M)), rng.standard_normal((1, M, M))
     apart -= apart.mean(axis=1, keepdims=True)
     for size in (0.0, -5.0, -30.0):
-        _, found, after = _collapsing(
+        _, deviations, after = _collapsing(
             mean, apart, np.full((1, 1, 1), size), LAYER, np.random.default_rng(6)
         )
         exact = exact_step(mean[0, 0], apart[0], size)
-        np.testing.assert_allclose(found[0] * np.exp(after[0]), exact, rtol=1e-9)
+        np.testing.assert_allclose(deviations[0] * np.exp(after[0]), exact, rtol=1e-9)
 
 
 def exact_step(mean, apart, size):
@@ -82,8 +82,8 @@ def exact(array):
 
 def test_each_layer_triples_the_logarithm():
     """Rows of A differ bilinearly in the deviations: the residual is cubed."""
-    found = log_residual(np.eye(M), LAYER, 12, paths=200, rng=np.random.default_rng(3))
-    middle = np.median(found, axis=1)
+    logs = log_residual(np.eye(M), LAYER, 12, paths=200, rng=np.random.default_rng(3))
+    middle = np.median(logs, axis=1)
     assert middle[-1] < -1e5
     ratios = np.diff(middle)[1:] / np.diff(middle)[:-1]
     assert np.abs(ratios[2:] - 3).max() < 0.2 and np.abs(ratios[-1] - 3) < 1e-3

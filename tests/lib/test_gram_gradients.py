@@ -32,8 +32,8 @@ def test_gradients_are_difference_quotients(name, part):
     weights = gradients.draw(layer, paths=PATHS, rng=draws)
     cotangent = draws.standard_normal(x.shape)
     before, grads = gradients.backward(x, weights, layer, cotangent)
-    found = before if part == "x" else getattr(grads, part)
-    turn = draws.standard_normal(found.shape)
+    gradient = before if part == "x" else getattr(grads, part)
+    turn = draws.standard_normal(gradient.shape)
 
     def loss(step):
         at, moved = x, weights
@@ -47,7 +47,7 @@ def test_gradients_are_difference_quotients(name, part):
     # Of fourth order: the error of both is far below 1e-7.
     h = 1e-3
     slope = (8 * (loss(h) - loss(-h)) - (loss(2 * h) - loss(-2 * h))) / (12 * h)
-    exact = (found * turn).reshape(PATHS, -1).sum(axis=1)
+    exact = (gradient * turn).reshape(PATHS, -1).sum(axis=1)
     np.testing.assert_allclose(exact, slope, rtol=1e-7, atol=1e-7 * np.abs(slope).max())
 
 
@@ -66,14 +66,14 @@ def test_forward_is_the_layer_of_the_simulations(name):
         np.stack([one[1] for one in heads], axis=1),
         value.reshape(PATHS, layer.heads, N, N),
     )
-    found = gradients.forward(x, weights, layer)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    tokens = gradients.forward(x, weights, layer)
+    np.testing.assert_allclose(tokens, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_sizes_are_those_of_the_gradients_through_all_layers():
     """Two layers by hand, with the weights that the seeds give."""
     layer, x0 = LAYERS["shaped"], rng(4).standard_normal((M, N))
-    found = gradients.sizes(x0, layer, 2, paths=PATHS, rng=rng(5))
+    sizes = gradients.sizes(x0, layer, 2, paths=PATHS, rng=rng(5))
     again = rng(5)
     seeds = again.integers(2**63, size=2)
     first, second = (
@@ -89,10 +89,10 @@ def test_sizes_are_those_of_the_gradients_through_all_layers():
     def rms(array):
         return np.sqrt((array**2).reshape(PATHS, -1).mean(axis=1))
 
-    np.testing.assert_allclose(found.tokens, [rms(whole), rms(half), rms(loss)])
+    np.testing.assert_allclose(sizes.tokens, [rms(whole), rms(half), rms(loss)])
     for part in ("query", "key", "value"):
         both = [rms(getattr(early, part)), rms(getattr(late, part))]
-        np.testing.assert_allclose(getattr(found, part), both)
+        np.testing.assert_allclose(getattr(sizes, part), both)
 
 
 @pytest.mark.parametrize("name", ["plain", "shaped"])
@@ -126,9 +126,9 @@ def test_plain_attention_loses_the_queries_and_shaped_does_not():
     plain, shaped = PlainLayer(n, n, half, half), ShapedLayer(n, n, half, half, 1.0)
     falls = {}
     for name, layer in {"plain": plain, "shaped": shaped}.items():
-        found = gradients.sizes(x0, layer, depth, paths=40, rng=rng(7))
+        sizes = gradients.sizes(x0, layer, depth, paths=40, rng=rng(7))
         for part in ("query", "key"):
-            share = np.log(getattr(found, part) / found.value)
+            share = np.log(getattr(sizes, part) / sizes.value)
             falls[name, part] = np.mean((share[-1] - share[9]) / (depth - 10))
     for part in ("query", "key"):
         # Differences shrink like λ in each layer, and enter twice: λ² = 1/2.

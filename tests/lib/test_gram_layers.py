@@ -112,8 +112,8 @@ def test_without_output_the_gram_matrix_does_not_decide():
     excess = []
     for key, x in enumerate((inside, both)):
         rng = np.random.default_rng(key)
-        found = simulate_tokens(x, layer, 1, paths=400_000, rng=rng).states[:, :, 0, 0]
-        moved = found[1] - found[1].mean()
+        norms = simulate_tokens(x, layer, 1, paths=400_000, rng=rng).states[:, :, 0, 0]
+        moved = norms[1] - norms[1].mean()
         excess.append((moved**4).mean() / (moved**2).mean() ** 2 - 3)
     assert excess[0] == pytest.approx(2 * excess[1], rel=0.1, abs=0) and excess[1] > 0.1
 
@@ -136,11 +136,11 @@ def test_heads_with_output_are_those_of_a_single_attention_layer():
         PlainLayer(2**40, 2**40, 0.6, 0.8, heads=2, value_width=2**40),
         x0 @ x0.T / 5,
     )
-    found = simulate(V, wide, 1, paths=paths, rng=np.random.default_rng(3)).states
+    grams = simulate(V, wide, 1, paths=paths, rng=np.random.default_rng(3)).states
     gamma = AttentionLimit(V, 2).conditional_covariance(
         paths, rng=np.random.default_rng(4)
     )
-    assert max(distances(found, [0.36 * V + 0.64 * gamma])) < CRITICAL
+    assert max(distances(grams, [0.36 * V + 0.64 * gamma])) < CRITICAL
 
 
 def test_attention_alone_collapses_in_a_few_layers():
@@ -174,14 +174,14 @@ def test_the_comparison_notices_another_layer(wrong, name):
 def test_one_token_of_a_shaped_relu_is_a_mixture_of_chi_squares():
     """V' = (cV/n)(s₊² χ²_B + s₋² χ²_{n−B}) with a binomial B of n fair coins."""
     n, layer, rng = 7, ReluLayer(7, (1.0, -2.0)), np.random.default_rng(3)
-    found = simulate([[2.0]], layer, 1, paths=PATHS, rng=rng).states[-1, :, 0, 0]
+    lengths = simulate([[2.0]], layer, 1, paths=PATHS, rng=rng).states[-1, :, 0, 0]
     up, down = 1 + 1 / np.sqrt(n), 1 - 2 / np.sqrt(n)
     positive = rng.binomial(n, 0.5, PATHS)
     draws = rng.standard_normal((PATHS, n)) ** 2
     first = np.arange(n) < positive[:, None]
     mixed = (draws * np.where(first, up**2, down**2)).sum(axis=1)
     expected = 2 / (up**2 + down**2) * 2.0 / n * mixed
-    assert ks_2samp(found, expected).statistic < CRITICAL
+    assert ks_2samp(lengths, expected).statistic < CRITICAL
 
 
 def test_rms_norm_puts_ones_on_the_diagonal():
@@ -204,12 +204,12 @@ def test_one_linear_layer_is_wishart():
     """V' of X' = XW/√n is Wishart with n degrees of freedom over n: its moments."""
     n, rng = 5, np.random.default_rng(1)
     V = np.array([[2.0, 0.5], [0.5, 1.0]])
-    found = simulate(V, LinearLayer(n), 1, paths=200_000, rng=rng).states[-1]
-    noise = found.std(axis=0) / np.sqrt(len(found))
-    assert (np.abs(found.mean(axis=0) - V) < 5 * noise).all()
+    grams = simulate(V, LinearLayer(n), 1, paths=200_000, rng=rng).states[-1]
+    noise = grams.std(axis=0) / np.sqrt(len(grams))
+    assert (np.abs(grams.mean(axis=0) - V) < 5 * noise).all()
     diagonal = np.diag(V)
     variance = (np.outer(diagonal, diagonal) + V**2) / n
-    np.testing.assert_allclose(found.var(axis=0), variance, rtol=0.03)
+    np.testing.assert_allclose(grams.var(axis=0), variance, rtol=0.03)
 
 
 @pytest.mark.parametrize(

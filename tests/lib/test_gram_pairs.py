@@ -46,8 +46,8 @@ def test_equal_tokens_and_tokens_that_are_zero_have_a_root():
         ((one, zero), [[5, 0], [0, 0]]),
         ((zero, zero), [[0, 0], [0, 0]]),
     ):
-        found = pairs.triangular_pair(np.stack(rows))
-        assert np.abs(found - wanted).max() < 1e-15
+        root = pairs.triangular_pair(np.stack(rows))
+        assert np.abs(root - wanted).max() < 1e-15
 
 
 @pytest.mark.parametrize("width", [4, 9, 300])
@@ -62,7 +62,7 @@ def test_layer_is_that_of_the_chain(width, tau0):
     keys = wishart.bartlett(40, 2, 7, rng)
     queries, seen = rng.standard_normal((40, 2, 2)), rng.standard_normal((40, 2, 2))
     unseen = wishart.bartlett(40, 2, width - 2, rng)
-    found = pairs.layer_step(layer, root, keys, queries, seen, unseen)
-    assert np.abs(gram_of(found) - gram_of(wanted)).max() < 1e-13 * width
+    after = pairs.layer_step(layer, root, keys, queries, seen, unseen)
+    assert np.abs(gram_of(after) - gram_of(wanted)).max() < 1e-13 * width
     cosine = cosines(gram_of(wanted))[1][:, 0, 1]
-    assert np.abs(pairs.cosine(found) - cosine).max() < 1e-14
+    assert np.abs(pairs.cosine(after) - cosine).max() < 1e-14

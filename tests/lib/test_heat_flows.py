@@ -28,9 +28,9 @@ def population_error(eps, horizon=1.0, flow=heat.bridge_flow, exact=None, law=MI
     x, w = nodes_of(law, eps)
     last = flow(x, eps, round(horizon / eps), weights=w).states[-1]
     partners = law.transport(x, exact or law.heat(horizon))
-    found = heat.w2_of_pairs(last, partners, weights=w)
-    assert not found.upper_bound
-    return found.value
+    distance = heat.w2_of_pairs(last, partners, weights=w)
+    assert not distance.upper_bound
+    return distance.value
 
 
 def test_one_step_expands_in_eps_without_a_cubic_term():
@@ -42,8 +42,8 @@ def test_one_step_expands_in_eps_without_a_cubic_term():
         first = 2 * tanh - x
         second = 4 * (1 - tanh**2) - 1
         third = -16 * tanh * (1 - tanh**2)
-        found = self_transport(x, eps, weights=w, tol=1e-14)
-        move = found.displacement() - eps / 2 * first
+        transport = self_transport(x, eps, weights=w, tol=1e-14)
+        move = transport.displacement() - eps / 2 * first
         firsts.append(np.sqrt(w @ move**2)[0])
         rest = move - eps**2 / 8 * (third + first * second)
         rests.append(np.sqrt(w @ rest**2)[0])
@@ -95,8 +95,8 @@ def test_flow_is_the_iterated_step_and_keeps_the_mean():
 
 def test_backward_flow_of_a_gaussian():
     x, w = heat.quadrature(GaussianMixture([0], [1], [1]), 0.02)
-    found = heat.bridge_flow(x, 0.05, 10, weights=w, backward=True).states
-    variances = np.einsum("n,kn->k", w, found[..., 0] ** 2)
+    states = heat.bridge_flow(x, 0.05, 10, weights=w, backward=True).states
+    variances = np.einsum("n,kn->k", w, states[..., 0] ** 2)
     expected = [1.0]
     for _ in range(10):
         expected.append(expected[-1] * heat.gaussian_slope(expected[-1], 0.05) ** 2)
@@ -127,10 +127,10 @@ def test_flow_warns_when_nodes_stretch_past_the_rule():
         warnings.simplefilter("error")
         heat.bridge_flow(x, 0.1, 10, weights=w)  # stretch √2
     with pytest.warns(heat.SpacingWarning, match=r"from time 1\.3 on, .* 0\.9 √eps"):
-        found = heat.bridge_flow(x, 0.1, 30, weights=w)
+        run = heat.bridge_flow(x, 0.1, 30, weights=w)
     # The rule is where the stretch √(1 + t) passes 0.9/0.6.
     assert np.sqrt(1 + 1.2) < 1.5 < np.sqrt(1 + 1.3)
-    variance = w @ found.states[-1, :, 0] ** 2
+    variance = w @ run.states[-1, :, 0] ** 2
     exact = heat.gaussian_flow([[1.0]], 0.1, 30).states[-1, 0, 0]
     assert 1e-12 < abs(variance - exact) < 1e-4
 

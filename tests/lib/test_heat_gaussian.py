@@ -15,10 +15,10 @@ def test_slope_of_a_gaussian(variance, eps):
     law = GaussianMixture([0], [variance], [1])
     spacing = 0.3 * np.sqrt(min(eps, variance))
     x, w = heat.quadrature(law, spacing)
-    found = self_transport(x, eps, weights=w, tol=1e-14).barycentric()
+    projection = self_transport(x, eps, weights=w, tol=1e-14).barycentric()
     slope = heat.gaussian_slope(variance, eps)
     inner = np.abs(x[:, 0]) < 4 * np.sqrt(variance)
-    np.testing.assert_allclose(found[inner], slope * x[inner], atol=1e-9, rtol=0)
+    np.testing.assert_allclose(projection[inner], slope * x[inner], atol=1e-9, rtol=0)
     assert slope**2 + eps / variance * slope == pytest.approx(1, abs=1e-15)
 
 
@@ -50,8 +50,8 @@ def test_two_dimensions_by_quadrature():
     x = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
     w = np.exp(-np.einsum("ni,ij,nj->n", x, np.linalg.inv(cov), x) / 2)
     x, w = x[w > 1e-12], w[w > 1e-12] / w[w > 1e-12].sum()
-    found = self_transport(x, eps, weights=w).barycentric()
-    error = found - x @ heat.gaussian_barycentric(cov, eps)
+    projection = self_transport(x, eps, weights=w).barycentric()
+    error = projection - x @ heat.gaussian_barycentric(cov, eps)
     assert np.sqrt(w @ (error**2).sum(axis=1)) < 1e-7
 
 

@@ -44,13 +44,13 @@ def test_nodes_leave_out_what_lies_between_far_components():
 def test_density_of_nodes_that_moved():
     x, w = heat.quadrature(MIXTURE, 0.02)
     moved = MIXTURE.transport(x, MIXTURE.heat(1))
-    found = heat.node_density(moved, w)
+    density = heat.node_density(moved, w)
     np.testing.assert_allclose(
-        found, MIXTURE.heat(1).pdf(moved[:, 0]), atol=4e-5, rtol=0
+        density, MIXTURE.heat(1).pdf(moved[:, 0]), atol=4e-5, rtol=0
     )
     mixed = np.random.default_rng(0).permutation(len(x))
     np.testing.assert_array_equal(
-        heat.node_density(moved[mixed], w[mixed]), found[mixed]
+        heat.node_density(moved[mixed], w[mixed]), density[mixed]
     )
     with pytest.raises(ValueError, match="x must have distinct nodes"):
         heat.node_density([[1.0], [1.0]], [0.5, 0.5])

@@ -21,8 +21,8 @@ class TestDerivatives:
     def test_each_is_the_derivative_of_the_one_before(self, law, order):
         h = 1e-4
         ahead, behind = (law.log_derivatives(x + s, order - 1)[-1] for s in (h, -h))
-        found = law.log_derivatives(x, order)[-1]
-        assert found == pytest.approx((ahead - behind) / (2 * h), rel=1e-5, abs=1e-5)
+        slope = law.log_derivatives(x, order)[-1]
+        assert slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-5, abs=1e-5)
 
     def test_shapes(self, law):
         grid = x[:18].reshape(3, 6)
@@ -61,8 +61,8 @@ def test_leading_error_of_a_gaussian(means, variance, horizon):
     end = variance + horizon
     lost = (1 / variance - 1 / end) / 8
     expected = -(x - means[0]) * lost / (2 * end)
-    found = heat.leading_error(law, x, horizon)
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    error = heat.leading_error(law, x, horizon)
+    assert error == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("horizon", [0.02, 1.0, 40.0])
@@ -70,11 +70,11 @@ def test_nodes_are_enough_at_short_and_long_times(horizon, monkeypatch):
     from lib.heat import order_two
 
     law = heat.GaussianMixture([-2, 2], [1, 0.3], [0.4, 0.6])
-    found = heat.leading_error(law, x, horizon)
+    error = heat.leading_error(law, x, horizon)
     monkeypatch.setattr(order_two, "_TIMES", 60)
     monkeypatch.setattr(order_two, "_STEP", 0.07)
     finer = heat.leading_error(law, x, horizon)
-    assert found == pytest.approx(finer, rel=1e-5, abs=1e-9)
+    assert error == pytest.approx(finer, rel=1e-5, abs=1e-9)
 
 
 def test_translation_moves_everything():

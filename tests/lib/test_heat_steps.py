@@ -31,18 +31,18 @@ def test_softmax_steps_of_a_gaussian():
     law = GaussianMixture([0], [0.6], [1])
     x, w = heat.quadrature(law, 0.05)
     inner = np.abs(x[:, 0]) < 1.5
-    found = heat.softmax_step(x, 0.4, weights=w)
-    np.testing.assert_allclose(found[inner], (2 - 0.6) * x[inner], atol=1e-9, rtol=0)
-    found = heat.softmax_step(x, 0.8, weights=w, kernel="dot")
-    np.testing.assert_allclose(found[inner], (2 - 0.75) * x[inner], atol=1e-8, rtol=0)
+    moved = heat.softmax_step(x, 0.4, weights=w)
+    np.testing.assert_allclose(moved[inner], (2 - 0.6) * x[inner], atol=1e-9, rtol=0)
+    moved = heat.softmax_step(x, 0.8, weights=w, kernel="dot")
+    np.testing.assert_allclose(moved[inner], (2 - 0.75) * x[inner], atol=1e-8, rtol=0)
 
 
 def test_surrogate_of_the_heat_flow_is_the_law_itself():
     x, w = nodes_of(MIXTURE, 0.1)
-    found = heat.surrogate_step(x, 0.1, w)
-    np.testing.assert_array_equal(found, bridge_step(x, 0.1, weights=w))
+    moved = heat.surrogate_step(x, 0.1, w)
+    np.testing.assert_array_equal(moved, bridge_step(x, 0.1, weights=w))
     twice = heat.surrogate_step(x, 0.1, w, theta=-2.0)
-    np.testing.assert_allclose(twice - x, 2 * (found - x), atol=1e-14, rtol=0)
+    np.testing.assert_allclose(twice - x, 2 * (moved - x), atol=1e-14, rtol=0)
 
 
 @pytest.mark.parametrize(("variance", "theta"), [(0.5, -1.0), (4.0, 1.0)])
@@ -50,8 +50,8 @@ def test_surrogate_of_a_gaussian_is_gaussian(variance, theta):
     """Precision |1/s − 1| for the target N(0, 1); its step contracts towards it."""
     eps, law = 0.05, GaussianMixture([0], [variance], [1])
     x, w = nodes_of(law, eps)
-    surrogate, found = heat.kl_surrogate(x, w)
-    assert found == theta and surrogate.sum() == pytest.approx(1, abs=1e-13)
+    surrogate, sign = heat.kl_surrogate(x, w)
+    assert sign == theta and surrogate.sum() == pytest.approx(1, abs=1e-13)
     slope = heat.gaussian_slope(1 / abs(1 / variance - 1), eps)
     moved = heat.surrogate_step(x, eps, surrogate, theta=theta)
     inner = np.abs(x[:, 0]) < 2.5 * np.sqrt(variance)
@@ -78,10 +78,10 @@ def test_surrogate_on_nodes_that_moved():
     law = MIXTURE.heat(1)
     x, w = heat.quadrature(MIXTURE, 0.01)
     x = MIXTURE.transport(x, law)
-    found, theta = heat.kl_surrogate(x, w, variance=2.0)
+    surrogate, theta = heat.kl_surrogate(x, w, variance=2.0)
     expected = np.gradient(x[:, 0]) * np.exp(-(x[:, 0] ** 2) / 4) / law.pdf(x[:, 0])
     assert theta == 1
-    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-7, rtol=0)
+    np.testing.assert_allclose(surrogate, expected / expected.sum(), atol=1e-7, rtol=0)
     assert np.ptp(np.gradient(x[:, 0])) > 0.5 * np.gradient(x[:, 0]).mean()
 
 

@@ -24,9 +24,9 @@ def test_distance_of_point_masses_to_a_law():
     rng = np.random.default_rng(2)
     x, w = rng.standard_normal((50, 1)), rng.dirichlet(np.ones(50))
     many = MIXTURE.ppf((np.arange(200_000) + 0.5) / 200_000)
-    found = heat.w2_to_law(x, MIXTURE, weights=w)
+    distance = heat.w2_to_law(x, MIXTURE, weights=w)
     exact = ot.wasserstein_1d(x[:, 0], many, w, p=2) ** 0.5
-    assert found == pytest.approx(exact, rel=1e-4, abs=0)
+    assert distance == pytest.approx(exact, rel=1e-4, abs=0)
     # One token at a: W2² = variance + (mean − a)².
     one = heat.w2_to_law([[1.0]], LAWS["uneven"])
     law = LAWS["uneven"]
@@ -37,9 +37,9 @@ def test_distance_of_point_masses_to_a_law():
 
 def test_distance_of_pairs_says_when_it_is_only_a_bound():
     x, w = np.array([[0.0], [1.0], [3.0]]), np.array([0.2, 0.3, 0.5])
-    found = heat.w2_of_pairs(x, x + [[1.0], [2.0], [3.0]], weights=w)
-    assert found.value == pytest.approx(np.sqrt(0.2 + 1.2 + 4.5))
-    assert not found.upper_bound and found.crossed == 0
+    distance = heat.w2_of_pairs(x, x + [[1.0], [2.0], [3.0]], weights=w)
+    assert distance.value == pytest.approx(np.sqrt(0.2 + 1.2 + 4.5))
+    assert not distance.upper_bound and distance.crossed == 0
     crossed = heat.w2_of_pairs(x[[1, 0, 2]], x, weights=w)
     assert crossed.upper_bound and crossed.crossed == pytest.approx(0.5)
 
@@ -47,8 +47,8 @@ def test_distance_of_pairs_says_when_it_is_only_a_bound():
 def test_tokens_cross_where_modes_are_apart_and_eps_is_coarse():
     law = GaussianMixture([-2, 2], [0.09, 0.09], [0.5, 0.5])
     x, w = heat.quadrature(law, 0.02)
-    found = self_transport(x, 0.5, weights=w)
-    B = found.barycentric()
+    transport = self_transport(x, 0.5, weights=w)
+    B = transport.barycentric()
     slopes = np.diff(B[:, 0]) / np.diff(x[:, 0])
     assert slopes.max() == pytest.approx(5.6, rel=0.01, abs=0)  # monotone up to slope 2
     y = law.transport(x, law.heat(0.5))

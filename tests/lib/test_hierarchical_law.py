@@ -129,10 +129,10 @@ def test_grids_and_quasi_monte_carlo_agree(width, monkeypatch):
     values = grid.variance(), grid.excess_kurtosis(), grid.cdf(POINTS)
     monkeypatch.setattr(row_variance, "normal_grids", lambda *arguments: [])
     quasi = law()
-    found = quasi.variance(), quasi.excess_kurtosis(), quasi.cdf(POINTS)
+    estimates = quasi.variance(), quasi.excess_kurtosis(), quasi.cdf(POINTS)
     errors = [quasi.error(k) for k in ("variance", "excess_kurtosis")]
     errors.append(quasi.error("cdf", POINTS))
-    for one, two, error in zip(values, found, errors, strict=True):
+    for one, two, error in zip(values, estimates, errors, strict=True):
         assert (np.abs(one - two) <= 5 * error + 2e-6).all()
         assert 1e-9 < np.max(error) < 3e-4
 
@@ -266,15 +266,15 @@ def test_draws_have_the_law_of_the_quadrature(law, row):
     size = 40_000
     y = law.sample(size, rng=rng(1))
     assert y.shape == (size, len(law.gram))
-    found = stats.ks_1samp(y[:, row], lambda y: law.cdf(y, row))
-    assert found.statistic < critical(20, size)
+    comparison = stats.ks_1samp(y[:, row], lambda y: law.cdf(y, row))
+    assert comparison.statistic < critical(20, size)
     variances = law.conditional_variance(size, row, rng=rng(2))
     mixed = ScaleMixture(variances)
     gap = np.abs(mixed.cdf(POINTS) - law.cdf(POINTS, row))
     assert (gap <= 5.5 * mixed.error("cdf", POINTS) + 1e-5).all()
     joint = law.conditional_covariance(size, rng=rng(3))
-    found = stats.ks_2samp(joint[:, row, row], variances)
-    assert found.statistic < critical(20, size, size)
+    comparison = stats.ks_2samp(joint[:, row, row], variances)
+    assert comparison.statistic < critical(20, size, size)
     products = y[:, :, None] * y[:, None, :] - joint
     noise = products.std(axis=0) / np.sqrt(size)
     assert (np.abs(products.mean(axis=0)) < 5 * noise).all()
@@ -317,8 +317,8 @@ def test_width_correction_of_one_token_is_a_polynomial():
     """v = χ²_n/n only: ∂²Φ(y/√v)/∂v² = (3y − y³) φ(y)/4."""
     y = np.linspace(-4, 4, 9)
     expected = (3 * y - y**3) / 4 * stats.norm.pdf(y)
-    found = AttentionLimit([[1.0]], 1, 2.0).width_correction(y)
-    np.testing.assert_allclose(found, expected, atol=1e-15, rtol=0)
+    correction = AttentionLimit([[1.0]], 1, 2.0).width_correction(y)
+    np.testing.assert_allclose(correction, expected, atol=1e-15, rtol=0)
     half = AttentionLimit([[1.0]], 2, 2.0).width_correction(y)
     np.testing.assert_allclose(half, expected / 2, atol=1e-15, rtol=0)
 

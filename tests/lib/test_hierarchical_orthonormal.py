@@ -55,9 +55,9 @@ def test_laplace_integral_agrees_with_quadrature_and_draws():
     gap = u.excess_kurtosis() - orthonormal_constant(5, 1.3)
     assert abs(gap) <= 5 * u.error("excess_kurtosis") <= 0.01
     fine = AttentionLimit(np.eye(4), 1, 1.0, tol=1e-13, nodes=2**21)
-    found = fine.kurtosis_constant()
-    assert found == pytest.approx(orthonormal_constant(4, 1.0), abs=1e-12)
-    assert found == pytest.approx(0.243318425220, abs=1e-11)
+    constant = fine.kurtosis_constant()
+    assert constant == pytest.approx(orthonormal_constant(4, 1.0), abs=1e-12)
+    assert constant == pytest.approx(0.243318425220, abs=1e-11)
     assert orthonormal_constant(1, 3.0) == orthonormal_constant(7, 0.0) == 0
 
 

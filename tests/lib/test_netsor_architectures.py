@@ -36,8 +36,8 @@ def test_architectures_without_scalars_are_gaussian(name):
     assert draws.shape == (size, 3)
     for column, out in zip(draws.T, outputs, strict=True):
         sd = np.sqrt(program.kernel(out, out))
-        found = stats.ks_1samp(column / sd, stats.norm.cdf)
-        assert found.statistic < critical(12, size)
+        comparison = stats.ks_1samp(column / sd, stats.norm.cdf)
+        assert comparison.statistic < critical(12, size)
         assert abs(stats.kurtosis(column)) < 5 * np.sqrt(24 / size)
 
 
@@ -59,8 +59,8 @@ def test_attention_has_the_mixture_as_its_limit(heads, sigma):
     draws = program.limit(outputs, size=size, rng=rng(4))
     law = AttentionLimit(TOKENS, heads, sigma)
     for row in range(3):
-        found = stats.ks_1samp(draws[:, row], lambda y, row=row: law.cdf(y, row))
-        assert found.statistic < critical(9, size)
+        comparison = stats.ks_1samp(draws[:, row], lambda y, row=row: law.cdf(y, row))
+        assert comparison.statistic < critical(9, size)
     # Rows are jointly Gaussian given the same scores.
     direct = law.sample(size, rng=rng(5))
     product = stats.ks_2samp(draws[:, 0] * draws[:, 2], direct[:, 0] * direct[:, 2])
@@ -84,8 +84,10 @@ def test_finite_attention_program_has_the_exact_law():
     y = program.finite(width, outputs, size=size, rng=rng(7))[:, 0]
     grams = rng(8).chisquare(width, 100) / width
     laws = [FiniteAttention([[g]], width, 2, 1.5) for g in grams]
-    found = stats.ks_1samp(y, lambda y: np.mean([law.cdf(y) for law in laws], axis=0))
-    assert found.statistic < 2 * critical(1, size)
+    comparison = stats.ks_1samp(
+        y, lambda y: np.mean([law.cdf(y) for law in laws], axis=0)
+    )
+    assert comparison.statistic < 2 * critical(1, size)
 
 
 def test_tied_attention_is_refused_for_each_score():
@@ -100,8 +102,8 @@ def test_tied_attention_is_refused_for_each_score():
 
 def test_perceptron_keeps_the_variance():
     program, outputs = GAUSSIAN["mlp"]
-    found = [program.kernel(out, out) for out in outputs]
-    np.testing.assert_allclose(found, np.diag(TOKENS), rtol=1e-3)
+    variances = [program.kernel(out, out) for out in outputs]
+    np.testing.assert_allclose(variances, np.diag(TOKENS), rtol=1e-3)
 
 
 def test_recurrent_kernel_by_hand():
@@ -114,8 +116,8 @@ def test_recurrent_kernel_by_hand():
     state = np.sqrt(np.mean(first**2)) * rng(11).standard_normal(size)
     second = np.tanh(u[:, 1] + state)
     expected = np.cov([first, second])
-    found = [[program.kernel(a, b) for a in outputs] for b in outputs]
-    np.testing.assert_allclose(found, expected, atol=4e-3, rtol=0)
+    covariance = [[program.kernel(a, b) for a in outputs] for b in outputs]
+    np.testing.assert_allclose(covariance, expected, atol=4e-3, rtol=0)
 
 
 def test_lstm_first_state_by_hand():
@@ -131,8 +133,8 @@ def test_lstm_first_state_by_hand():
 def test_convolution_pads_with_nothing():
     """Variances of the first layer: two thirds at the ends, where a neighbor lacks."""
     program, outputs = architectures.cnn(np.eye(4), depth=1)
-    found = [program.kernel(out, out) for out in outputs]
-    np.testing.assert_allclose(found, [2 / 3, 1, 1, 2 / 3], rtol=1e-4)
+    variances = [program.kernel(out, out) for out in outputs]
+    np.testing.assert_allclose(variances, [2 / 3, 1, 1, 2 / 3], rtol=1e-4)
     assert program.kernel(outputs[0], outputs[1]) == pytest.approx(0, abs=1e-4)
     # Shared filters: equal inputs give equal outputs.
     program, outputs = architectures.cnn(np.ones((4, 4)), depth=1)

@@ -85,8 +85,8 @@ def test_scores_have_covariance_v_times_v():
     """Cov(p_ij, p_kl) = V_ik V_jl, exact where a clip does not act."""
     program, _, _, scores = scalar_program()
     flat = [p for row in scores for p in row]
-    found = [[program.kernel(p, q) for q in flat] for p in flat]
-    np.testing.assert_allclose(found, np.kron(COV, COV), rtol=2e-5, atol=2e-5)
+    covariance = [[program.kernel(p, q) for q in flat] for p in flat]
+    np.testing.assert_allclose(covariance, np.kron(COV, COV), rtol=2e-5, atol=2e-5)
     size = 200_000
     draws = program.limit(flat, size=size, rng=rng(1))
     assert draws.shape == (size, 4)
@@ -116,9 +116,9 @@ def test_scores_have_their_covariance_at_any_width():
     # Given inputs V ⊗ V; in the mean over Gaussian inputs of width 3, Wishart moments.
     a, b, c = COV[0, 0], COV[1, 1], COV[0, 1]
     expected = [a * a * 5 / 3, a * b + 2 * c * c / 3]
-    found = products.mean(axis=0)[[0, 1], [0, 1]]
+    moments = products.mean(axis=0)[[0, 1], [0, 1]]
     noise = products.std(axis=0)[[0, 1], [0, 1]] / np.sqrt(size)
-    assert (np.abs(found - expected) < 5 * noise).all() and (noise < 0.1).all()
+    assert (np.abs(moments - expected) < 5 * noise).all() and (noise < 0.1).all()
 
 
 def test_three_dependent_vectors_keep_their_covariances():
@@ -152,7 +152,7 @@ def test_finite_networks_are_those_written_by_hand(width):
     p = program.dot(program.matmul(U, x), program.matmul(U, y))
     out = program.nonlin(lambda g, h, p: np.tanh(g) * p + h, g, h, p)
     size, generator = 8000, rng(4)
-    found = program.finite(width, [out, p, g], size=size, rng=rng(5))
+    draws = program.finite(width, [out, p, g], size=size, rng=rng(5))
     root = np.linalg.cholesky(COV)
     x, y = np.moveaxis(generator.standard_normal((size, width, 2)) @ root.T, -1, 0)
     W, U = generator.standard_normal((2, size, width, width)) / np.sqrt(width)
@@ -161,7 +161,7 @@ def test_finite_networks_are_those_written_by_hand(width):
     p = ((U @ x[..., None]) * (U @ y[..., None])).sum(axis=(1, 2)) / np.sqrt(width)
     out = np.tanh(g) * p[:, None] + h
     for column, hand in enumerate((out[:, 0], p, g[:, 0])):
-        statistic = stats.ks_2samp(found[:, column], hand).statistic
+        statistic = stats.ks_2samp(draws[:, column], hand).statistic
         assert statistic < critical(6, size, size)
 
 
@@ -278,9 +278,9 @@ REUSED, *_ = scalar_program(reuse=True)
     ],
 )
 def test_check_names_hypothesis_and_line(program, count, parts):
-    found = program.check()
-    assert len(found) == count
-    assert any(all(part in message for part in parts) for message in found)
+    messages = program.check()
+    assert len(messages) == count
+    assert any(all(part in message for part in parts) for message in messages)
     with pytest.raises(ValueError, match="the theorem does not apply: line"):
         program.limit(program.scalars, size=5, rng=rng())
 
@@ -344,8 +344,8 @@ def test_averages_of_a_network_are_those_of_its_coordinates():
     program, queries, _, scores = scalar_program()
     score = scores[0][0]
     both = program.average(lambda q, p: p + 0 * q, queries[0], score)
-    found = program.finite(7, [score, both], size=6, rng=rng())
-    np.testing.assert_allclose(found[:, 0], found[:, 1])
+    draws = program.finite(7, [score, both], size=6, rng=rng())
+    np.testing.assert_allclose(draws[:, 0], draws[:, 1])
 
 
 def test_averages_without_scalars_tend_to_a_constant():

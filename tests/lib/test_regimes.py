@@ -66,22 +66,22 @@ def test_the_next_order_is_that_of_chi_square_variables(n):
 @pytest.mark.parametrize("tau0", [1e-4, 0.03, 0.5, 3.0, 1e4])
 def test_explosion_is_the_probability_of_sde(heads, tau0):
     for branch in (1e-6, 0.05, 0.5, 0.69, 0.7072, 0.9, 1.0):
-        found = numbers.explosion(2.0, branch, tau0, heads, *NODES)
+        probability = numbers.explosion(2.0, branch, tau0, heads, *NODES)
         wanted = sde.explosion_probability(2.0, branch, tau0, heads=heads)
-        assert found == pytest.approx(float(wanted), abs=1e-9), branch
+        assert probability == pytest.approx(float(wanted), abs=1e-9), branch
 
 
 @pytest.mark.parametrize("width", [64, 256, 1024])
 def test_explosion_is_that_of_simulated_pairs(width):
     temperature, branch = 16.0, 0.5  # τ0 = 16/√(n n_k), with 16 heads of n/16
     given = dict(width=width, depth=4, tokens=8, temperature=temperature)
-    found = row("explosion probability", heads=16, residual_scale=branch, **given)
+    said = row("explosion probability", heads=16, residual_scale=branch, **given)
     tau0 = temperature / (width * width / 16) ** 0.5
     run = sde.simulate_distance(
         2.0, branch, tau0, 40.0, 64, paths=4000, rng=rng(width), heads=16, level=1e4
     )
     share = run.stopped_share
-    assert share == pytest.approx(found.value, abs=4 * np.sqrt(0.25 / 4000))
+    assert share == pytest.approx(said.value, abs=4 * np.sqrt(0.25 / 4000))
 
 
 # Kurtosis.
@@ -126,11 +126,11 @@ def test_no_digits_of_the_constant_are_lost(m, spread):
 @pytest.mark.parametrize("n", [8, 64, 512])
 def test_kurtosis_is_that_of_a_layer_of_finite_width(n):
     nodes = numbers.score_nodes(4, 1.0)
-    found = numbers.kurtosis(n, 2, n, 4.0, 1.0, nodes)
+    law = numbers.kurtosis(n, 2, n, 4.0, 1.0, nodes)
     wanted = FiniteAttention(np.eye(4), n, 2).excess_kurtosis()
     # The nodes leave an error of a thousandth.
-    assert found["given"] == pytest.approx(wanted, rel=1e-3)
-    assert abs(found["c"] / 2 - wanted) > 1 / n
+    assert law["given"] == pytest.approx(wanted, rel=1e-3)
+    assert abs(law["c"] / 2 - wanted) > 1 / n
 
 
 def variances(n, heads, key_width, tokens, spread, size, rng, *, fixed):
@@ -153,16 +153,16 @@ def variances(n, heads, key_width, tokens, spread, size, rng, *, fixed):
 @pytest.mark.parametrize("tokens", [6, 20])
 def test_kurtosis_of_narrow_heads_is_the_exact_one(key_width, tokens):
     nodes = numbers.score_nodes(tokens, 1.0)
-    found = numbers.kurtosis(64, 3, key_width, float(tokens), 1.0, nodes)["given"]
+    kurtosis = numbers.kurtosis(64, 3, key_width, float(tokens), 1.0, nodes)["given"]
     wanted = FiniteAttention(np.eye(tokens), 64, 3, head_width=key_width)
     # Their law is accurate to 2e-3 by itself.
-    assert found == pytest.approx(wanted.excess_kurtosis(), rel=3e-3)
+    assert kurtosis == pytest.approx(wanted.excess_kurtosis(), rel=3e-3)
 
 
 def test_what_random_tokens_add_where_there_are_many():
     nodes = numbers.score_nodes(10**6, 0.5)
-    found = numbers.kurtosis(64, 3, 4, 1e6, 0.5, nodes)["a"]
-    assert found == pytest.approx(6 * np.exp(-0.5), rel=1e-3)
+    added = numbers.kurtosis(64, 3, 4, 1e6, 0.5, nodes)["a"]
+    assert added == pytest.approx(6 * np.exp(-0.5), rel=1e-3)
 
 
 @pytest.mark.parametrize("n", [48, 96, 192])
@@ -170,7 +170,7 @@ def test_what_random_tokens_add_where_there_are_many():
 def test_kurtosis_of_narrow_heads_and_of_random_tokens(n, fixed):
     heads, tokens, spread, size = 16, 6, 0.8, 100_000
     v = variances(n, heads, n // 4, tokens, spread, size, rng(n), fixed=fixed)
-    found = 3 * v.var() / v.mean() ** 2
+    kurtosis = 3 * v.var() / v.mean() ** 2
     noise = 3 * np.std((v - v.mean()) ** 2) / v.mean() ** 2 / np.sqrt(size)
     given = dict(width=n, depth=1, heads=heads, tokens=tokens, key_width=n // 4)
     law = numbers.kurtosis(
@@ -179,12 +179,12 @@ def test_kurtosis_of_narrow_heads_and_of_random_tokens(n, fixed):
     wanted = law["given"] if fixed else law["kurtosis"]
     # Random tokens add a term of the order of 1/(nH) that is left out.
     rest = 15 / (n * heads) if not fixed else 40 / (n**2 * heads)
-    assert found == pytest.approx(wanted, abs=5 * noise + rest)
+    assert kurtosis == pytest.approx(wanted, abs=5 * noise + rest)
     temperature = (n // 4) ** 0.5 / spread
     said = row("excess kurtosis", temperature=temperature, **given)
     assert said.value == pytest.approx(law["kurtosis"])
     if not fixed:  # and what random tokens add is seen
-        assert found - law["given"] > 0.7 * law["a"] / n > 5 * noise
+        assert kurtosis - law["given"] > 0.7 * law["a"] / n > 5 * noise
 
 
 @pytest.mark.parametrize("m", [8, 64, 512])
@@ -224,8 +224,8 @@ def test_slope_of_the_overlap():
 @pytest.mark.parametrize("m", [16, 128, 1024])
 def test_weight_on_itself(m):
     given = dict(width=1024, depth=2, heads=16, tokens=m)
-    found = row("β/log m", **given)
-    beta = found.value * np.log(m)
+    said = row("β/log m", **given)
+    beta = said.value * np.log(m)
     assert beta == pytest.approx(8)  # √64
     weight = attention.softmax(beta * np.eye(m))[0, 0]
     assert numbers.own_weight(m, beta) == pytest.approx(weight)
@@ -234,19 +234,19 @@ def test_weight_on_itself(m):
 @pytest.mark.parametrize(("m", "width"), [(256, 32), (1024, 64), (2048, 128)])
 @pytest.mark.parametrize("spread", [0.5, 1.0])
 def test_weight_on_itself_with_tied_random_weights(m, width, spread):
-    found = []
+    weights = []
     for seed in range(3):
         keys = rng(seed).standard_normal((m, width))  # of orthogonal tokens
         logits = spread / width**0.5 * keys @ keys.T
-        found.append(np.diag(attention.softmax(logits)).mean())
+        weights.append(np.diag(attention.softmax(logits)).mean())
     wanted = numbers.tied_weight(m, spread * width**0.5, width)
-    assert np.mean(found) == pytest.approx(wanted, abs=0.02)
+    assert np.mean(weights) == pytest.approx(wanted, abs=0.02)
 
 
 @pytest.mark.parametrize(("m", "d"), [(8, 5), (24, 12), (60, 28)])
 def test_hemisphere(m, d):
-    found = row("m/d", width=d, depth=1, tokens=m)
-    assert found.value == m / d
+    said = row("m/d", width=d, depth=1, tokens=m)
+    assert said.value == m / d
     chance = numbers.hemisphere(float(m), float(d), *NODES)
     assert chance == pytest.approx(sphere.hemisphere_probability(m, d), abs=1e-9)
     x = sphere.uniform_tokens(m, d, systems=1500, rng=rng(m))
@@ -265,15 +265,15 @@ def test_hemisphere_is_wendels(m, d):
 @pytest.mark.parametrize(("m", "width"), [(256, 32), (512, 64), (1024, 128)])
 @pytest.mark.parametrize("cosine", [0.3, 0.8])
 def test_weight_on_itself_at_a_common_cosine(m, width, cosine):
-    found = []
+    weights = []
     for seed in range(40):
         keys = (1 - cosine) ** 0.5 * rng(seed).standard_normal((m, width))
         keys += cosine**0.5 * rng(seed + 99).standard_normal(width)
         logits = width**-0.5 * keys[:100] @ keys.T
-        found.append(np.diag(attention.softmax(logits)).mean())
+        weights.append(np.diag(attention.softmax(logits)).mean())
     wanted = numbers.tied_weight(m, width**0.5, width, cosine)
-    noise = 4 * np.std(found) / len(found) ** 0.5
-    assert np.mean(found) == pytest.approx(wanted, abs=noise)
+    noise = 4 * np.std(weights) / len(weights) ** 0.5
+    assert np.mean(weights) == pytest.approx(wanted, abs=noise)
     if width > 32 and cosine < 0.5:  # that keys are random is seen
         without = numbers.own_weight(m, width**0.5 * (1 - cosine))
         assert without - wanted > noise
@@ -308,8 +308,8 @@ def test_clusters_of_random_tokens(d):
             x, lambda x: sphere.attention_output(x, 2.0), 1.0, depth
         )
         cosines = (run.states[-1] @ run.states[-1].T)[pairs]
-        found = row("clusters", depth=depth, **given)
-        assert found.value == (1 if cosines.mean() > 0.5 else 16)
+        said = row("clusters", depth=depth, **given)
+        assert said.value == (1 if cosines.mean() > 0.5 else 16)
         cosine = 0.0
         for _ in range(depth):
             cosine = numbers.layer_cosine(cosine, 16, 2.0, 0.5**0.5)
@@ -330,12 +330,12 @@ def test_cosines_of_layers_with_random_keys(m, heads, width, spread):
         weights = attention.softmax(spread / width**0.5 * keys @ keys.mT)
         x = x + weights.mean(axis=0) @ x
         x /= np.linalg.norm(x, axis=1, keepdims=True)
-        found = (np.sum(x @ x.T) - m) / (m * (m - 1))
+        mean_cosine = (np.sum(x @ x.T) - m) / (m * (m - 1))
         cosine = numbers.tied_cosine(cosine, m, beta, width, branch)
         exact = numbers.layer_cosine(exact, m, beta, branch)
-        assert found == pytest.approx(cosine, abs=1.6 / heads)
+        assert mean_cosine == pytest.approx(cosine, abs=1.6 / heads)
     if spread == 1:  # without the noise of the keys it would be far less
-        assert exact < 0.6 * found < 0.7 * cosine
+        assert exact < 0.6 * mean_cosine < 0.7 * cosine
 
 
 def test_few_heads_bring_tokens_together_later():
@@ -348,8 +348,8 @@ def test_few_heads_bring_tokens_together_later():
             x = x + attention.softmax(keys @ keys.mT / 8).mean(axis=0) @ x
             x /= np.linalg.norm(x, axis=1, keepdims=True)
             cosine = numbers.tied_cosine(cosine, m, 8.0, width, 0.5**0.5)
-        found = (np.sum(x @ x.T) - m) / (m * (m - 1))
-        assert 0.4 * cosine < found < 0.9 * cosine
+        mean_cosine = (np.sum(x @ x.T) - m) / (m * (m - 1))
+        assert 0.4 * cosine < mean_cosine < 0.9 * cosine
 
 
 @pytest.mark.parametrize("n", [32, 128, 512])
@@ -376,13 +376,13 @@ def test_order_of_the_expansion(m, spread):
     exact = attention.softmax(logits)
     errors = numbers.order_errors(spread, *numbers.factorials())
     base = np.sum((exact - 1 / m) ** 2)
-    found = [
+    measured = [
         np.sqrt(np.sum((exact - attention.softmax_expansion(logits, k)) ** 2) / base)
         for k in range(4)
     ]
-    assert found == pytest.approx(errors[:4], rel=0.15)
+    assert measured == pytest.approx(errors[:4], rel=0.15)
     said = row("softmax order", width=64, depth=1, tokens=m, temperature=8 / spread)
-    assert said.value == np.sum(np.array(found) > 0.05)
+    assert said.value == np.sum(np.array(measured) > 0.05)
 
 
 # The answers.

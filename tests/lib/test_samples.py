@@ -29,26 +29,26 @@ def test_shifted_normal_laws_on_the_line():
     b = a / np.sqrt(2)
     cross = 2 * np.sqrt(2) * norm.pdf(b) + a * (2 * norm.cdf(b) - 1)
     expected = 2 * cross - 2 * 2 / np.sqrt(np.pi)
-    found, error = energy_distance(
+    distance, error = energy_distance(
         rng(2).standard_normal((2000, 1)), a + rng(3).standard_normal((2000, 1))
     )
-    assert found == pytest.approx(expected, abs=5 * error) and error < 0.03
+    assert distance == pytest.approx(expected, abs=5 * error) and error < 0.03
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5])
 def test_the_standard_error_is_the_spread_of_estimates(shift):
-    found = np.array(
+    estimates = np.array(
         [
             energy_distance(x, y + shift)
             for x, y in rng(4).standard_normal((200, 2, 100, 2))
         ]
     )  # (200, 2)
-    spread = found[:, 0].std()
+    spread = estimates[:, 0].std()
     if shift:
-        assert found[:, 1].mean() == pytest.approx(spread, rel=0.2)
+        assert estimates[:, 1].mean() == pytest.approx(spread, rel=0.2)
     else:  # equal laws: no bias, and the jackknife errs on the safe side
-        assert abs(found[:, 0].mean()) < 4 * spread / np.sqrt(200)
-        assert spread < found[:, 1].mean() < 3 * spread
+        assert abs(estimates[:, 0].mean()) < 4 * spread / np.sqrt(200)
+        assert spread < estimates[:, 1].mean() < 3 * spread
 
 
 def test_it_sees_dependence_where_marginals_are_equal():

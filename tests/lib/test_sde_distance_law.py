@@ -66,9 +66,9 @@ def test_scale_function_is_a_martingale():
 def test_distances_scale_like_tau0(scale):
     """The diffusion of Δ/τ0 is that of τ0 = 1: the same masses, far from 1 too."""
     points, masses = distance_law(2.0, 0.5, 0.5, 1.0)
-    scaled, found = distance_law(2.0 * scale, 0.5, 0.5 * scale, 1.0)
+    scaled, scaled_masses = distance_law(2.0 * scale, 0.5, 0.5 * scale, 1.0)
     np.testing.assert_allclose(scaled / scale, points, rtol=1e-12)
-    np.testing.assert_allclose(found, masses, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(scaled_masses, masses, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["distance0", "branch", "tau0", "horizon", "spacing"])

@@ -82,9 +82,9 @@ def covariance(draws):
     return products.mean(axis=0), products.std(axis=0).max() / np.sqrt(len(draws))
 
 
-def far(found, expected):
+def far(values, expected):
     """Largest error relative to the largest entry."""
-    return np.abs(found - expected).max() / np.abs(expected).max()
+    return np.abs(values - expected).max() / np.abs(expected).max()
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 5, 8])
@@ -187,8 +187,8 @@ def test_zero_tokens_are_fixed():
     gram = np.diag([1.0, 0.0, 2.0])
     for sde in LIMITS:
         assert (sde.drift(gram)[1] == 0).all()
-        found = simulate(sde, gram, 0.1, 16, paths=3, rng=rng()).states
-        np.testing.assert_array_equal(found[:, :, 1], 0)
+        states = simulate(sde, gram, 0.1, 16, paths=3, rng=rng()).states
+        np.testing.assert_array_equal(states[:, :, 1], 0)
         # A rounding below 0 is no NaN.
         near = np.diag([1.0, -1e-15, 2.0])
         assert np.isfinite(sde.drift(near)).all()
@@ -201,8 +201,8 @@ def test_parts_of_a_block_add():
     gram = random_gram(3)
     for name in ("drift", "diffusion"):
         total = sum(getattr(part, name)(gram) for part in parts)
-        found = getattr(BlockSDE(parts), name)(gram)
-        np.testing.assert_allclose(found, total, rtol=1e-14)
+        whole = getattr(BlockSDE(parts), name)(gram)
+        np.testing.assert_allclose(whole, total, rtol=1e-14)
 
 
 WIDE = 10**6  # a bias of order 1/n is not seen
@@ -243,30 +243,30 @@ def test_attention_drift_is_that_of_wide_layers(changes):
 def test_attention_noise_is_that_of_wide_layers(changes, heads):
     """Independent heads: the mean of their changes has less noise."""
     groups = changes[0].reshape(-1, heads, 4, 4).mean(axis=1) / np.sqrt(WIDE)
-    found, stderr = covariance(groups)
+    estimate, stderr = covariance(groups)
     all_noise = CovarianceSDE(0.7, 0.8, heads=heads).diffusion(GRAM4)
     expected = all_noise - LinearSDE(0.7).diffusion(GRAM4)
     tolerance = 0.03 * np.sqrt(heads) * np.abs(expected).max()
     assert 4 * stderr < tolerance
-    assert np.abs(found - expected).max() < tolerance
+    assert np.abs(estimate - expected).max() < tolerance
     # γ² for γ⁴.
-    assert np.abs(found - expected / 0.49).max() > 2 * tolerance
+    assert np.abs(estimate - expected / 0.49).max() > 2 * tolerance
 
 
 def test_covariance_of_a_layer_is_that_of_the_chain():
     gram, sde = random_gram(3), CovarianceSDE(0.7, 0.4)
     layer = ShapedLayer(WIDE, 8, np.sqrt(0.51), 0.7, 0.4)
     chain = simulate_chain(gram, layer, 1, paths=150_000, rng=rng(6))
-    found, stderr = covariance(np.sqrt(WIDE) * (chain.states[1] - gram))
+    estimate, stderr = covariance(np.sqrt(WIDE) * (chain.states[1] - gram))
     expected = sde.diffusion(gram)
     tolerance = 0.03 * np.abs(expected).max()
     assert 4 * stderr < tolerance
-    assert np.abs(found - expected).max() < tolerance
+    assert np.abs(estimate - expected).max() < tolerance
     # Without attention noise, or with γ² or γ⁴ in place of q = γ²(2 − γ²).
     _, noise, linear = index_sums(gram, 0.7, 0.4)
     for q, share in ((0.49 * 1.51, 0), (0.49, 1), (0.49**2, 1)):
         wrong = vech(q * linear + share * noise)
-        assert np.abs(found - wrong).max() > 2 * tolerance
+        assert np.abs(estimate - wrong).max() > 2 * tolerance
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ PARAMETERS = [(0.7, 0.6, 1), (1.0, 0.3, 1), (0.4, 0.8, 3)]
 @pytest.mark.parametrize(("branch", "tau0", "heads"), PARAMETERS)
 @pytest.mark.parametrize("cosine", [-0.9, -0.4, 0.0, 0.7])
 def test_the_equation_is_that_of_the_whole_matrix(cosine, branch, tau0, heads):
-    found = by_ito(cosine, branch, tau0, heads)
+    derived = by_ito(cosine, branch, tau0, heads)
     expected = coefficients(cosine, branch, tau0, heads)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(derived, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("branch", "tau0", "heads"), PARAMETERS)
@@ -124,9 +124,9 @@ CASES = [
 
 @pytest.mark.parametrize(("cosine", "branch", "tau0", "heads"), CASES)
 def test_probability_is_a_ratio_of_scale_functions(cosine, branch, tau0, heads):
-    found = antipodal_probability(cosine, branch, tau0, heads=heads)
-    assert 0 < found < 1
-    assert found == pytest.approx(scale_share(cosine, branch, tau0, heads), rel=1e-7)
+    chance = antipodal_probability(cosine, branch, tau0, heads=heads)
+    assert 0 < chance < 1
+    assert chance == pytest.approx(scale_share(cosine, branch, tau0, heads), rel=1e-7)
 
 
 def test_density_of_the_docstring_is_what_is_integrated():
@@ -156,14 +156,14 @@ def test_density_of_the_docstring_is_what_is_integrated():
         wvar=(0, -0.5),
     )[0]
     part = quad(inner, cosine, 0, epsabs=1e-13)[0] + right
-    found = antipodal_probability(cosine, branch, tau0)
-    assert found == pytest.approx(part / (left + right), rel=1e-10)
+    chance = antipodal_probability(cosine, branch, tau0)
+    assert chance == pytest.approx(part / (left + right), rel=1e-10)
 
 
 def test_probability_at_its_ends():
     cosines = np.array([-1.0, -0.9, 0.0, 0.5, 1.0])
-    found = antipodal_probability(cosines, 0.7, 1.0)
-    assert found[0] == 1 and found[-1] == 0 and (np.diff(found) < 0).all()
+    chances = antipodal_probability(cosines, 0.7, 1.0)
+    assert chances[0] == 1 and chances[-1] == 0 and (np.diff(chances) < 0).all()
     # Linear layers: the angle over π.
     linear = antipodal_probability(cosines, 0.7, 1e200)
     np.testing.assert_allclose(linear, np.arccos(cosines) / np.pi, atol=1e-14)
@@ -223,13 +223,13 @@ def test_wide_networks_with_rmsnorm_have_the_law():
     n, start = 256, np.array([[1.0, -0.6], [-0.6, 1.0]])
     block = ShapedLayer(n, 8, np.sqrt(0.51), 0.7, 0.4), layers.RMSNorm(n)
     run = simulate(start, block, n, paths=4000, rng=rng(5), save_every=n)
-    found = np.arctanh(np.clip(run.states[-1, :, 0, 1], -1 + 1e-15, 1 - 1e-15))
+    network_z = np.arctanh(np.clip(run.states[-1, :, 0, 1], -1 + 1e-15, 1 - 1e-15))
     z = simulate_cosine(
         -0.6, 0.7, 0.4, 1.0, 32, paths=40_000, rng=rng(6), save_every=32
     ).states[-1]
-    noise = np.tanh(found).std() / np.sqrt(4000)
-    assert np.tanh(found).mean() == pytest.approx(np.tanh(z).mean(), abs=5 * noise)
-    assert found.std() == pytest.approx(z.std(), rel=0.06)
+    noise = np.tanh(network_z).std() / np.sqrt(4000)
+    assert np.tanh(network_z).mean() == pytest.approx(np.tanh(z).mean(), abs=5 * noise)
+    assert network_z.std() == pytest.approx(z.std(), rel=0.06)
 
 
 def test_nothing_moves_without_a_branch():

@@ -24,9 +24,9 @@ def covariance(draws):
     return products.mean(axis=0), products.std(axis=0).max() / np.sqrt(len(draws))
 
 
-def far(found, expected):
+def far(values, expected):
     """Largest error relative to the largest entry."""
-    return np.abs(found - expected).max() / np.abs(expected).max()
+    return np.abs(values - expected).max() / np.abs(expected).max()
 
 
 def wide_kernel(gram, activation, n):
@@ -141,7 +141,7 @@ def test_two_matrices_in_the_branch_have_twice_the_noise(activated):
         weights = source.standard_normal((paths // 10, width, width))
         x_next = 0.8 * x + 0.6 * inner @ weights / np.sqrt(width)
         draws.append(x_next @ x_next.swapaxes(-1, -2) / width)
-    found, stderr = covariance(np.sqrt(width) * np.concatenate(draws))
+    estimate, stderr = covariance(np.sqrt(width) * np.concatenate(draws))
     sde = (
         ReluSDE(branch=0.6)
         if activated
@@ -150,9 +150,9 @@ def test_two_matrices_in_the_branch_have_twice_the_noise(activated):
     expected = sde.diffusion(gram)
     tolerance = 0.12 * np.abs(expected).max()
     assert 4 * stderr < tolerance
-    assert np.abs(found - expected).max() < tolerance
+    assert np.abs(estimate - expected).max() < tolerance
     single = LinearSDE(0.6).diffusion(gram)
-    assert np.abs(found - single).max() > tolerance
+    assert np.abs(estimate - single).max() > tolerance
 
 
 @pytest.mark.parametrize("branch", [None, 0.6])
@@ -162,10 +162,10 @@ def test_one_token_under_a_smooth_activation_explodes_as_often_as_it_should(bran
     assert expected[0] == 0 and expected[2] == 1
     if branch is None:
         assert expected[1] == pytest.approx(1 - 2 / np.e)  # P(2, 1)
-    found = simulate(sde, [[1.0]], 12, 192, paths=4000, rng=rng(16), save_every=192)
+    run = simulate(sde, [[1.0]], 12, 192, paths=4000, rng=rng(16), save_every=192)
     noise = np.sqrt(expected[1] * (1 - expected[1]) / 4000)
-    assert abs(found.stopped_share - expected[1]) < 4 * noise + 0.01
+    assert abs(run.stopped_share - expected[1]) < 4 * noise + 0.01
     calm = SmoothSDE(0.0, -2.0, branch=branch)
     assert calm.explosion_probability(3.0) == 0
-    found = simulate(calm, [[3.0]], 2, 64, paths=500, rng=rng(17), save_every=64)
-    assert found.stopped_share == 0
+    run = simulate(calm, [[3.0]], 2, 64, paths=500, rng=rng(17), save_every=64)
+    assert run.stopped_share == 0

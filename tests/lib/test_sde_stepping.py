@@ -55,9 +55,9 @@ def covariance(draws):
     return products.mean(axis=0), products.std(axis=0).max() / np.sqrt(len(draws))
 
 
-def far(found, expected):
+def far(values, expected):
     """Largest error relative to the largest entry."""
-    return np.abs(found - expected).max() / np.abs(expected).max()
+    return np.abs(values - expected).max() / np.abs(expected).max()
 
 
 def critical(tests, *sizes):
@@ -138,9 +138,9 @@ def test_bartlett_factor_takes_real_degrees(degrees):
     draws = factor @ factor.swapaxes(-1, -2)
     noise = draws.std(axis=0) / np.sqrt(len(draws))
     assert (np.abs(draws.mean(axis=0) - degrees * np.eye(3)) < 5 * noise).all()
-    found, stderr = covariance(draws)
+    estimate, stderr = covariance(draws)
     expected = degrees * LinearSDE().diffusion(np.eye(3))
-    assert np.abs(found - expected).max() < 5 * stderr < 0.1 * 2 * degrees
+    assert np.abs(estimate - expected).max() < 5 * stderr < 0.1 * 2 * degrees
     each = wishart.bartlett(3, 2, [1.5, 10.0, 1e16], rng(8))
     assert each[2, 1, 1] == pytest.approx(1e8, rel=1e-6, abs=0)
 
@@ -155,10 +155,10 @@ def statistics(states):
 def test_volume_of_the_linear_limit_is_log_normal():
     """log det V ~ N(−½ q m (m + 1) t, 2 m q t): the law of the limit itself."""
     gram, paths, time = random_gram(3), 4000, 0.5
-    found = simulate(
+    run = simulate(
         LinearSDE(0.8), gram, time, 256, paths=paths, rng=rng(9), save_every=256
     )
-    volume = np.linalg.slogdet(found.states[-1])[1] - np.linalg.slogdet(gram)[1]
+    volume = np.linalg.slogdet(run.states[-1])[1] - np.linalg.slogdet(gram)[1]
     q = 0.64 * 1.36
     law = norm(-6 * q * time, np.sqrt(6 * q * time))
     assert ks_1samp(volume, law.cdf).statistic < critical(1, paths)
@@ -177,8 +177,8 @@ def test_volume_has_weak_order_one():
     for errors in (mean + m * (m + 1) / 2 * q * time, variance - 2 * m * q * time):
         slope = convergence_order(steps[2:], np.abs(errors[2:]))[0]
         assert slope == pytest.approx(-1, abs=0.1)
-    found = simulate(LinearSDE(0.8), np.eye(2), time, 8, paths=paths, rng=rng(10))
-    volume = np.linalg.slogdet(found.states[-1])[1]
+    run = simulate(LinearSDE(0.8), np.eye(2), time, 8, paths=paths, rng=rng(10))
+    volume = np.linalg.slogdet(run.states[-1])[1]
     at = list(steps).index(8)
     assert abs(volume.mean() - mean[at]) < 5 * np.sqrt(variance[at] / paths)
     assert volume.var() == pytest.approx(
@@ -214,7 +214,7 @@ def test_paths_have_the_law_of_the_chain():
     gram, paths, sde = random_gram(3), 3000, CovarianceSDE(0.7, 1.5)
     layer = ShapedLayer(128, 128, np.sqrt(0.51), 0.7, 1.5)
     chain = simulate_chain(gram, layer, 64, paths=paths, rng=rng(13)).states[-1]
-    found = simulate(
+    limit = simulate(
         sde, gram, 0.5, 64, paths=paths, rng=rng(14), save_every=64
     ).states[-1]
     wrong = simulate(
@@ -225,16 +225,16 @@ def test_paths_have_the_law_of_the_chain():
             ks_2samp(one, two).statistic
             for one, two in zip(statistics(chain), s, strict=True)
         ]
-        for s in (statistics(found), statistics(wrong))
+        for s in (statistics(limit), statistics(wrong))
     ]
     assert max(distances[0]) < critical(6, paths, paths)
     assert max(distances[1]) > critical(6, paths, paths)
 
 
 def test_one_token_of_the_linear_limit_is_log_normal():
-    found = simulate(LinearSDE(), [[2.0]], 0.5, 256, paths=4000, rng=rng(15))
+    run = simulate(LinearSDE(), [[2.0]], 0.5, 256, paths=4000, rng=rng(15))
     law = norm(np.log(2) - 0.5, 1.0)
-    assert ks_1samp(np.log(found.states[-1, :, 0, 0]), law.cdf).statistic < critical(
+    assert ks_1samp(np.log(run.states[-1, :, 0, 0]), law.cdf).statistic < critical(
         1, 4000
     )
 
@@ -243,16 +243,16 @@ def test_one_token_of_the_linear_limit_is_log_normal():
 @pytest.mark.parametrize("m", [1, 4])
 def test_states_are_gram_matrices(sde, m):
     gram = random_gram(m)
-    found = simulate(sde, gram, 0.5, 32, paths=50, rng=rng(18))
-    assert found.states.shape == (33, 50, m, m) and found.stopped.shape == (50,)
-    np.testing.assert_array_equal(found.states[0], np.broadcast_to(gram, (50, m, m)))
-    np.testing.assert_allclose(found.times, np.arange(33) / 64)
-    np.testing.assert_array_equal(found.states, found.states.swapaxes(-1, -2))
-    assert np.isfinite(found.states).all()
-    least = np.linalg.eigvalsh(found.states)[..., 0]
-    assert (least > -1e-12 * np.trace(found.states, axis1=-2, axis2=-1)).all()
+    run = simulate(sde, gram, 0.5, 32, paths=50, rng=rng(18))
+    assert run.states.shape == (33, 50, m, m) and run.stopped.shape == (50,)
+    np.testing.assert_array_equal(run.states[0], np.broadcast_to(gram, (50, m, m)))
+    np.testing.assert_allclose(run.times, np.arange(33) / 64)
+    np.testing.assert_array_equal(run.states, run.states.swapaxes(-1, -2))
+    assert np.isfinite(run.states).all()
+    least = np.linalg.eigvalsh(run.states)[..., 0]
+    assert (least > -1e-12 * np.trace(run.states, axis1=-2, axis2=-1)).all()
     again = simulate(sde, gram, 0.5, 32, paths=50, rng=rng(18))
-    np.testing.assert_array_equal(found.states, again.states)
+    np.testing.assert_array_equal(run.states, again.states)
 
 
 @pytest.mark.parametrize("sde", LIMITS, ids=str)
@@ -291,7 +291,7 @@ def test_few_steps_make_no_explosions(square, tau0):
     """γ² = ¼ explodes as often as it should, γ² = 0.6 reaches the level as often."""
     sde, horizon = CovarianceSDE(np.sqrt(square), tau0), 12 * 0.25 / square
     steps = int(2 * horizon) + 4
-    found = simulate(
+    run = simulate(
         sde,
         np.eye(2),
         horizon,
@@ -303,7 +303,7 @@ def test_few_steps_make_no_explosions(square, tau0):
     )
     expected = hitting_probability(2.0, 1e4, np.sqrt(square), tau0)
     noise = np.sqrt(expected * (1 - expected) / 2500)
-    assert abs(found.stopped_share - expected) < 4 * noise + 0.02
+    assert abs(run.stopped_share - expected) < 4 * noise + 0.02
 
 
 def test_explicit_euler_leaves_the_cone_where_the_other_stays():
@@ -325,20 +325,20 @@ def test_explicit_euler_leaves_the_cone_where_the_other_stays():
 def test_exploded_paths_are_frozen_at_their_time():
     sde = CovarianceSDE(0.4, 0.5)
     run = dict(gram0=2 * np.eye(3), horizon=2.0, steps=32, paths=200)
-    found = simulate(sde, rng=rng(21), level=1e4, **run)
-    gone = found.stopped < np.inf
-    assert 0.2 < found.stopped_share == gone.mean() < 1
-    assert found.stopped.min() > 0 and found.stopped[gone].max() <= 2.0
-    trace = np.trace(found.states, axis1=-2, axis2=-1)
+    lower = simulate(sde, rng=rng(21), level=1e4, **run)
+    gone = lower.stopped < np.inf
+    assert 0.2 < lower.stopped_share == gone.mean() < 1
+    assert lower.stopped.min() > 0 and lower.stopped[gone].max() <= 2.0
+    trace = np.trace(lower.states, axis1=-2, axis2=-1)
     for path in np.flatnonzero(gone):
-        after = found.times >= found.stopped[path]
+        after = lower.times >= lower.stopped[path]
         assert (trace[after, path] > 1e4).all() and (trace[~after, path] <= 1e4).all()
-        frozen = found.states[after, path]
+        frozen = lower.states[after, path]
         np.testing.assert_array_equal(frozen, np.broadcast_to(frozen[0], frozen.shape))
     assert (trace[:, ~gone] <= 1e4).all()
     # An explosion takes as long to 1e4 as to 1e8, up to a small share.
     higher = simulate(sde, rng=rng(22), level=1e8, **run)
-    assert abs(higher.stopped_share - found.stopped_share) < 0.15
+    assert abs(higher.stopped_share - lower.stopped_share) < 0.15
 
 
 def test_states_are_kept_as_asked():
@@ -370,7 +370,7 @@ def test_nothing_moves_without_a_branch():
     gram = random_gram(3)
     for sde in (LinearSDE(0), CovarianceSDE(0.0, 1.0), ReluSDE(branch=0.0)):
         assert (sde.drift(gram) == 0).all() and (sde.diffusion(gram) == 0).all()
-        found = simulate(sde, gram, 1.0, 4, paths=2, rng=rng())
+        run = simulate(sde, gram, 1.0, 4, paths=2, rng=rng())
         np.testing.assert_allclose(
-            found.states, np.broadcast_to(gram, found.states.shape), rtol=1e-13
+            run.states, np.broadcast_to(gram, run.states.shape), rtol=1e-13
         )

@@ -50,13 +50,13 @@ CASES = [
 def test_explosion_probability_is_a_ratio_of_integrals(distance0, branch, tau0, heads):
     part = scale_integral(distance0, branch, tau0, heads)
     whole = scale_integral(1e60, branch, tau0, heads)
-    found = explosion_probability(distance0, branch, tau0, heads=heads)
-    assert found == pytest.approx(part / whole, rel=1e-9, abs=0) and 0 < found < 1
+    chance = explosion_probability(distance0, branch, tau0, heads=heads)
+    assert chance == pytest.approx(part / whole, rel=1e-9, abs=0) and 0 < chance < 1
 
 
 def test_explosion_probability_has_its_special_values():
-    found = explosion_probability([0.0, 2.0, 1e300], 0.5, 0.5)
-    np.testing.assert_allclose(found, [0, 2 / np.pi * np.arctan(4 / np.sqrt(56)), 1])
+    chances = explosion_probability([0.0, 2.0, 1e300], 0.5, 0.5)
+    np.testing.assert_allclose(chances, [0, 2 / np.pi * np.arctan(4 / np.sqrt(56)), 1])
     # 0 from γ² = ½ on, which it approaches, erf for small γ, but nothing for γ = 0.
     edge = np.sqrt(0.5)
     branch = [edge * (1 + 1e-15), 0.9, 1.0, 0.0]
@@ -83,15 +83,15 @@ def test_hitting_probability_is_a_ratio_of_integrals(
     for level in (1.5, 1e4, 1e12):
         part = scale_integral(distance0, branch, tau0, heads)
         whole = scale_integral(level * distance0, branch, tau0, heads)
-        found = hitting_probability(
+        chance = hitting_probability(
             distance0, level * distance0, branch, tau0, heads=heads
         )
-        assert found == pytest.approx(part / whole, rel=1e-9, abs=0)
+        assert chance == pytest.approx(part / whole, rel=1e-9, abs=0)
 
 
 def test_hitting_probability_at_its_ends():
-    found = hitting_probability([0.0, 1.0, 3.0, 9.0], 3.0, 0.8, 0.5)
-    assert found[0] == 0 < found[1] < 1 == found[2] == found[3]
+    chances = hitting_probability([0.0, 1.0, 3.0, 9.0], 3.0, 0.8, 0.5)
+    assert chances[0] == 0 < chances[1] < 1 == chances[2] == chances[3]
     assert hitting_probability(1.0, 3.0, 0.0, 0.5) == 0
     # Where attention is nothing, Δ is a martingale.
     for branch in (0.3, 0.9):
@@ -103,10 +103,10 @@ def test_hitting_probability_at_its_ends():
     assert (np.diff(levels) < 0).all() and levels[-1] > 0
 
 
-def share(found, expected, bias=0.0):
+def share(run, expected, bias=0.0):
     """Whether a share of paths is as expected, to four standard errors."""
-    noise = np.sqrt(expected * (1 - expected) / len(found.stopped))
-    return abs(found.stopped_share - expected) < 4 * noise + bias
+    noise = np.sqrt(expected * (1 - expected) / len(run.stopped))
+    return abs(run.stopped_share - expected) < 4 * noise + bias
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,16 @@ def share(found, expected, bias=0.0):
      (0.8, 0.5, 1e4, 3), (0.9, 0.5, 3.0, 1)],
 )  # fmt: skip
 def test_paths_reach_a_level_as_often_as_they_should(branch, tau0, level, heads):
-    found = simulate_distance(
+    run = simulate_distance(
         2.0, branch, tau0, 20, 40, paths=4000, rng=rng(1),
         heads=heads, save_every=40, level=level,
     )  # fmt: skip
     expected = hitting_probability(2.0, level, branch, tau0, heads=heads)
-    assert share(found, expected)
-    assert not share(found, 0.6 * expected)
-    gone = found.stopped < np.inf
-    np.testing.assert_allclose(found.states[-1, gone], level)
-    assert (found.states[:, ~gone] < level).all() and (found.states > 0).all()
+    assert share(run, expected)
+    assert not share(run, 0.6 * expected)
+    gone = run.stopped < np.inf
+    np.testing.assert_allclose(run.states[-1, gone], level)
+    assert (run.states[:, ~gone] < level).all() and (run.states > 0).all()
 
 
 class Signs(np.random.Generator):
@@ -144,8 +144,8 @@ class Signs(np.random.Generator):
 def test_a_short_step_has_the_moments_of_the_diffusion(heads):
     """Of log Δ, by Itô: drift (a − h/2)Δ² − q and variance 2q + hΔ²."""
     step = 1e-7
-    found = simulate_distance(1.5, 0.7, 0.4, step, 1, paths=2, rng=Signs(), heads=heads)
-    change = np.log(found.states[1] / 1.5)
+    run = simulate_distance(1.5, 0.7, 0.4, step, 1, paths=2, rng=Signs(), heads=heads)
+    change = np.log(run.states[1] / 1.5)
     a, q, h = 0.49 / 16 / 0.16, 0.49 * 1.51, 0.49**2 / 4 / 0.16 / heads
     drift, deviation = change.mean() / step, (change[0] - change[1]) / 2
     assert drift == pytest.approx((a - h / 2) * 2.25 - q, rel=1e-4, abs=0)
@@ -156,21 +156,21 @@ def test_drift_is_taken_over_the_whole_step(monkeypatch):
     """With coarse steps: those of Euler would miss 5 % of the explosions."""
     monkeypatch.setattr(stepping, "RESOLUTION", 0.3)
     branch = np.sqrt(0.05)
-    found = simulate_distance(
+    run = simulate_distance(
         2.0, branch, 0.5, 100, 60, paths=20_000, rng=rng(6), save_every=60, level=1e4
     )
-    assert share(found, hitting_probability(2.0, 1e4, branch, 0.5))
+    assert share(run, hitting_probability(2.0, 1e4, branch, 0.5))
 
 
 def test_without_attention_the_distance_is_log_normal():
-    found = simulate_distance(2.0, 0.8, 1e9, 0.5, 16, paths=4000, rng=rng(2), level=1e9)
-    assert found.stopped_share == 0 and found.states.shape == (17, 4000)
+    run = simulate_distance(2.0, 0.8, 1e9, 0.5, 16, paths=4000, rng=rng(2), level=1e9)
+    assert run.stopped_share == 0 and run.states.shape == (17, 4000)
     q = 0.64 * 1.36
     law = norm(np.log(2) - q / 2, np.sqrt(q))
     critical = np.sqrt(-np.log(0.5e-6) / 2 / 4000)
-    assert ks_1samp(np.log(found.states[-1]), law.cdf).statistic < critical
+    assert ks_1samp(np.log(run.states[-1]), law.cdf).statistic < critical
     wrong = norm(np.log(2), np.sqrt(q))
-    assert ks_1samp(np.log(found.states[-1]), wrong.cdf).statistic > critical
+    assert ks_1samp(np.log(run.states[-1]), wrong.cdf).statistic > critical
 
 
 @pytest.mark.parametrize("heads", [1, 2])
@@ -184,11 +184,11 @@ def test_distance_of_simulated_gram_matrices_has_the_same_law(heads):
     one = np.where(
         grams.stopped < np.inf, 1e5, last[:, 0, 0] + last[:, 1, 1] - 2 * last[:, 0, 1]
     )
-    found = simulate_distance(
+    distances = simulate_distance(
         1.5, 0.6, 0.5, 1.5, 48, rng=rng(4), level=1e4, heads=heads, **run
     )
-    two = np.where(found.stopped < np.inf, 1e5, found.states[-1])
-    assert found.stopped_share > 0.02
+    two = np.where(distances.stopped < np.inf, 1e5, distances.states[-1])
+    assert distances.stopped_share > 0.02
     critical = np.sqrt(-np.log(0.5e-6 / 4) / paths)
     assert ks_2samp(one, two).statistic < critical
     other = simulate_distance(1.5, 0.7, 0.5, 1.5, 48, rng=rng(4), level=1e4, **run)

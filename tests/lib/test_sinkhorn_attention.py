@@ -21,21 +21,21 @@ def test_one_normalization_is_the_softmax():
 @pytest.mark.parametrize("iterations", [1, 2, 3, 4, 7, 8])
 def test_odd_numbers_end_on_rows_and_even_ones_on_columns(iterations):
     scores = 3 * np.random.default_rng(3).standard_normal((2, 6, 6))
-    found = sinkhorn_attention(scores, iterations)
+    weights = sinkhorn_attention(scores, iterations)
     exact, other = (-1, -2) if iterations % 2 else (-2, -1)
-    np.testing.assert_allclose(found.sum(axis=exact), 1, rtol=1e-13)
-    assert np.abs(found.sum(axis=other) - 1).max() > 1e-3
+    np.testing.assert_allclose(weights.sum(axis=exact), 1, rtol=1e-13)
+    assert np.abs(weights.sum(axis=other) - 1).max() > 1e-3
     # D₁ e^Y D₂: what is left of the logarithm is a function of i plus one of j.
-    rest = np.log(found) - scores
+    rest = np.log(weights) - scores
     rest -= rest[:, :1] + rest[:, :, :1] - rest[:, :1, :1]
     np.testing.assert_allclose(rest, 0, atol=1e-12, rtol=0)
 
 
 def test_many_normalizations_are_doubly_stochastic():
     scores = np.random.default_rng(4).standard_normal((6, 6))
-    found = sinkhorn_attention(scores, 200)
-    np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-12)
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    weights = sinkhorn_attention(scores, 200)
+    np.testing.assert_allclose(weights.sum(axis=0), 1, rtol=1e-12)
+    np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-12)
 
 
 def test_dot_products_and_distances_agree_after_sinkhorn_but_not_after_softmax():

@@ -45,21 +45,21 @@ def test_memory_grows_like_the_number_of_tokens(monkeypatch):
 
 
 def test_gibbs_kernel():
-    found = gibbs_kernel(X, 0.7)
+    kernel = gibbs_kernel(X, 0.7)
     squares = ((X[:, None] - X) ** 2).sum(axis=-1)
-    np.testing.assert_allclose(found, np.exp(-squares / 1.4), rtol=1e-14)
-    assert np.linalg.eigvalsh(found)[0] > -1e-14
+    np.testing.assert_allclose(kernel, np.exp(-squares / 1.4), rtol=1e-14)
+    assert np.linalg.eigvalsh(kernel)[0] > -1e-14
     wide = np.random.default_rng(2).standard_normal((50, 40))
     squares = ((wide[:, None] - wide) ** 2).sum(axis=-1)
-    found = gibbs_kernel(wide, 30)
-    np.testing.assert_allclose(found, np.exp(-squares / 60), rtol=1e-12)
-    np.testing.assert_array_equal(np.diag(found), 1)
+    kernel = gibbs_kernel(wide, 30)
+    np.testing.assert_allclose(kernel, np.exp(-squares / 60), rtol=1e-12)
+    np.testing.assert_array_equal(np.diag(kernel), 1)
     copies = gibbs_kernel(np.repeat(wide[:9], 2, axis=0) + 1, 30)
     assert copies.max() == 1
     # Two clouds so far apart that expanding the square would lose the near pairs.
     apart = wide + 1e8 * (np.arange(50) % 2)[:, None]
     near = gibbs_kernel(apart, 30)[::2, ::2]
-    np.testing.assert_allclose(near, found[::2, ::2], rtol=1e-5)
+    np.testing.assert_allclose(near, kernel[::2, ::2], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("size", "digits"), [(0.9e5, 3e-10), (1.1e5, 1e-12)])

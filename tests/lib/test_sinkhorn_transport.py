@@ -36,20 +36,22 @@ def mixture_sample(n, key=0):
 
 
 def test_plan_is_a_symmetric_coupling():
-    found = self_transport(X, 0.3, weights=W)
-    plan = found.plan()
+    transport = self_transport(X, 0.3, weights=W)
+    plan = transport.plan()
     np.testing.assert_allclose(plan, plan.T, atol=1e-16, rtol=0)
-    assert found.converged and found.error <= 1e-10
-    np.testing.assert_allclose(np.abs(plan.sum(axis=1) - W).sum(), found.error, 1e-3)
+    assert transport.converged and transport.error <= 1e-10
+    np.testing.assert_allclose(
+        np.abs(plan.sum(axis=1) - W).sum(), transport.error, 1e-3
+    )
     np.testing.assert_allclose(plan.sum(), 1, atol=1e-10, rtol=0)
     np.testing.assert_allclose(
-        found.barycentric(),
+        transport.barycentric(),
         plan / plan.sum(axis=1, keepdims=True) @ X,
         atol=1e-14,
         rtol=0,
     )
     np.testing.assert_allclose(
-        found.effective_neighbors(), W**2 / (plan**2).sum(axis=1), rtol=1e-8
+        transport.effective_neighbors(), W**2 / (plan**2).sum(axis=1), rtol=1e-8
     )
 
 
@@ -92,9 +94,9 @@ def test_plan_is_that_of_pot(scale, factor):
 
 @pytest.mark.parametrize(("x", "eps"), [(0.3, 0.1), (1.0, 1.5), (2.0, 7.0), (1.5, 3.0)])
 def test_two_tokens(x, eps):
-    found = self_transport([[x], [-x]], eps, tol=1e-14)
+    transport = self_transport([[x], [-x]], eps, tol=1e-14)
     value = x * np.tanh(x**2 / eps)
-    np.testing.assert_allclose(found.barycentric(), [[value], [-value]], rtol=1e-12)
+    np.testing.assert_allclose(transport.barycentric(), [[value], [-value]], rtol=1e-12)
 
 
 @pytest.mark.parametrize("eps", [0.05, 1.0, 20.0])
@@ -102,10 +104,12 @@ def test_ring(eps):
     """Tokens on a circle of radius R: B = x I₁(R²/ε)/I₀(R²/ε)."""
     angle, radius = np.arange(200) * 2 * np.pi / 200, 1.3
     ring = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    found = self_transport(ring, eps)
+    transport = self_transport(ring, eps)
     slope = ive(1, radius**2 / eps) / ive(0, radius**2 / eps)
-    np.testing.assert_allclose(found.barycentric(), slope * ring, atol=1e-13, rtol=0)
-    assert found.iterations <= 1
+    np.testing.assert_allclose(
+        transport.barycentric(), slope * ring, atol=1e-13, rtol=0
+    )
+    assert transport.iterations <= 1
     np.testing.assert_allclose(
         bridge_step(ring, eps), (2 - slope) * ring, rtol=0, atol=1e-13
     )
@@ -155,15 +159,15 @@ def test_one_token_and_one_place_stay_where_they_are():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for x in ([[3.0, 4.0]], [[3.0, 4.0]] * 5):
-            found = self_transport(x, 0.1)
-            np.testing.assert_array_equal(found.barycentric(), x)
-            assert found.converged and not found.frozen
+            transport = self_transport(x, 0.1)
+            np.testing.assert_array_equal(transport.barycentric(), x)
+            assert transport.converged and not transport.frozen
 
 
 def test_mean_is_kept_and_a_wrong_normalization_moves_it():
     x = np.concatenate([RNG.standard_normal((30, 1)), 3 + RNG.exponential(size=(9, 1))])
-    found = self_transport(x, 0.5, tol=1e-14)
-    assert abs((found.barycentric() - x).mean()) < 1e-14
+    transport = self_transport(x, 0.5, tol=1e-14)
+    assert abs((transport.barycentric() - x).mean()) < 1e-14
     rows = gibbs_kernel(x, 0.5)
     rows /= rows.sum(axis=1, keepdims=True)
     assert abs((rows @ x - x).mean()) > 1e-3
@@ -174,11 +178,13 @@ def test_map_is_the_gradient_of_a_convex_function():
     h, eps, at = 1e-4, 0.4, np.array([0.3, -0.2])
     probes = at + h * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
     weights = np.append(np.full(40, 1 / 40), np.full(5, 1e-200))
-    found = self_transport(np.concatenate([X, probes]), eps, weights=weights, tol=1e-14)
-    B = found.barycentric()[-5:]
+    transport = self_transport(
+        np.concatenate([X, probes]), eps, weights=weights, tol=1e-14
+    )
+    B = transport.barycentric()[-5:]
     slope = np.stack([B[1] - B[2], B[3] - B[4]], axis=1) / (2 * h)
-    x = found.x
-    products = found.barycentric(
+    x = transport.x
+    products = transport.barycentric(
         np.stack([x[:, 0] ** 2, x[:, 0] * x[:, 1], x[:, 1] ** 2], 1)
     )
     cov = products[-5][[0, 1, 1, 2]].reshape(2, 2) - np.outer(B[0], B[0])
@@ -216,8 +222,8 @@ def test_all_kinds_of_problems_converge():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", FrozenFlowWarning)
-            found = self_transport(x, 10.0 ** rng.uniform(-6, 6), weights=weights)
-        assert found.iterations <= 32
+            transport = self_transport(x, 10.0 ** rng.uniform(-6, 6), weights=weights)
+        assert transport.iterations <= 32
 
 
 def test_alternation_needs_more_the_smaller_eps_is():
@@ -273,26 +279,26 @@ def test_an_error_equal_to_tol_is_small_enough():
 
 def test_unconverged_results_say_so():
     with pytest.warns(ConvergenceWarning, match="after 3 iterations.*raise max_iter"):
-        found = self_transport(X, 0.1, max_iter=3)
-    assert not found.converged and found.iterations == 3 and found.error > 1e-10
+        attempt = self_transport(X, 0.1, max_iter=3)
+    assert not attempt.converged and attempt.iterations == 3 and attempt.error > 1e-10
     np.testing.assert_allclose(
-        np.abs(found.plan().sum(axis=1) - 1 / 40).sum(), found.error, rtol=1e-10
+        np.abs(attempt.plan().sum(axis=1) - 1 / 40).sum(), attempt.error, rtol=1e-10
     )
     with pytest.warns(ConvergenceWarning, match="below what rounding allows"):
-        found = self_transport(X, 0.1, tol=1e-18)
-    assert not found.converged and found.iterations < 100 and found.error < 1e-15
+        attempt = self_transport(X, 0.1, tol=1e-18)
+    assert not attempt.converged and attempt.iterations < 100 and attempt.error < 1e-15
     with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
         assert not alternating_transport(X, 0.1, max_iter=2).converged
 
 
 def test_what_rounding_allows_is_an_error_of_1e12():
-    found = dataclasses.replace(self_transport(X, 0.3), converged=False)
+    transport = dataclasses.replace(self_transport(X, 0.3), converged=False)
     for error, reason in (
         (0.9e-12, "below what rounding"),
         (1.1e-12, "raise max_iter"),
     ):
         with pytest.warns(ConvergenceWarning, match=reason):
-            warn(dataclasses.replace(found, error=error))
+            warn(dataclasses.replace(transport, error=error))
 
 
 def test_frozen_flows_say_so_and_others_do_not():
@@ -303,9 +309,9 @@ def test_frozen_flows_say_so_and_others_do_not():
     with pytest.warns(
         FrozenFlowWarning, match="eps=1e-06.* nearest other token is about"
     ):
-        found = self_transport(X, 1e-6)
-    assert found.frozen and found.effective_neighbors().max() < 1.01
-    np.testing.assert_allclose(found.barycentric(), X, atol=1e-15, rtol=0)
+        transport = self_transport(X, 1e-6)
+    assert transport.frozen and transport.effective_neighbors().max() < 1.01
+    np.testing.assert_allclose(transport.barycentric(), X, atol=1e-15, rtol=0)
     lattice = np.arange(30.0)[:, None]
     with pytest.warns(FrozenFlowWarning, match=r"about 1, "):
         self_transport(lattice, 1e-3)
@@ -315,8 +321,8 @@ def test_frozen_flows_say_so_and_others_do_not():
         assert self_transport(lattice, 1 / 2.6**2).frozen
     # Copies share the attention, but they move no more for that.
     with pytest.warns(FrozenFlowWarning):
-        found = self_transport(np.concatenate([X, X, X]), 1e-6)
-    np.testing.assert_allclose(found.effective_neighbors(), 3, rtol=1e-12)
+        transport = self_transport(np.concatenate([X, X, X]), 1e-6)
+    np.testing.assert_allclose(transport.effective_neighbors(), 3, rtol=1e-12)
 
 
 def test_half_of_the_weight_is_not_most_of_it():
@@ -342,9 +348,9 @@ def test_tiny_eps_and_tiny_weights_need_no_logarithms():
             rows = np.logaddexp.reduce(f + np.log(weights) - cost, axis=1)
             f = (f - rows) / 2
         plan = softmax(f + np.log(weights) - cost)
-        found = self_transport(x, eps, weights=weights)
+        transport = self_transport(x, eps, weights=weights)
         # The marginal error does not control rows of weight 1e-130: relative to them.
-        np.testing.assert_allclose(found.barycentric(), plan @ x, rtol=1e-7)
+        np.testing.assert_allclose(transport.barycentric(), plan @ x, rtol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -388,21 +394,21 @@ def test_import_is_light():
 
 
 def test_values_of_a_projection_are_checked():
-    found = self_transport(X, 1.0)
-    np.testing.assert_allclose(found.barycentric(np.ones((40, 1))), 1, rtol=1e-15)
+    transport = self_transport(X, 1.0)
+    np.testing.assert_allclose(transport.barycentric(np.ones((40, 1))), 1, rtol=1e-15)
     with pytest.raises(
         ValueError, match=r"values must have 40 rows, got shape \(3, 1\)"
     ):
-        found.barycentric(np.ones((3, 1)))
+        transport.barycentric(np.ones((3, 1)))
 
 
 class TestValue:
     @staticmethod
-    def cost(found):
-        plan, w = found.plan(), found.weights
-        squares = ((found.x[:, None] - found.x) ** 2).sum(axis=-1)
+    def cost(transport):
+        plan, w = transport.plan(), transport.weights
+        squares = ((transport.x[:, None] - transport.x) ** 2).sum(axis=-1)
         entropy = (plan * np.log(plan / np.outer(w, w))).sum()
-        return (plan * squares).sum() / 2 + found.eps * entropy
+        return (plan * squares).sum() / 2 + transport.eps * entropy
 
     @pytest.mark.parametrize(
         "transport", [sinkhorn.self_transport, sinkhorn.alternating_transport]
@@ -411,8 +417,8 @@ class TestValue:
     def test_is_the_cost_of_the_plan(self, transport, eps):
         rng = np.random.default_rng(5)
         x, w = rng.normal(size=(20, 3)), rng.dirichlet(np.full(20, 3.0))
-        found = transport(x, eps, weights=w, tol=1e-13)
-        assert found.value == pytest.approx(self.cost(found), abs=1e-11)
+        solution = transport(x, eps, weights=w, tol=1e-13)
+        assert solution.value == pytest.approx(self.cost(solution), abs=1e-11)
 
     def test_one_token_costs_nothing(self):
         assert sinkhorn.self_transport([[3.0, 1.0]], 0.5).value == 0

@@ -137,6 +137,6 @@ def test_bad_input_is_named(call, words):
 def test_times_beyond_floats_give_their_logarithm():
     with pytest.raises(OverflowError, match="logarithm is ") as error:
         coalesce(points([0.0, 2.0]), 900.0)
-    found = float(str(error.value).split()[-1])
+    logarithm = float(str(error.value).split()[-1])
     leading = 900 * (1 - np.cos(2.0)) - np.log(2 * 900 * np.sin(2.0) ** 2)
-    assert found == pytest.approx(leading, abs=0.01)
+    assert logarithm == pytest.approx(leading, abs=0.01)

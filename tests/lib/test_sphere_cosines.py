@@ -16,10 +16,10 @@ G = X @ X.mT
 def test_drift_is_that_of_the_tokens(beta, normalize):
     field = sphere.attention_field(X, beta, normalize)
     expected = field @ X.mT + X @ field.mT
-    found = cosines.cosine_drift(G, beta, normalize)
-    np.testing.assert_allclose(found, expected, atol=1e-14, rtol=0)
+    drift = cosines.cosine_drift(G, beta, normalize)
+    np.testing.assert_allclose(drift, expected, atol=1e-14, rtol=0)
     np.testing.assert_allclose(
-        np.diagonal(found, axis1=1, axis2=2), 0, atol=1e-15, rtol=0
+        np.diagonal(drift, axis1=1, axis2=2), 0, atol=1e-15, rtol=0
     )
 
 
@@ -29,26 +29,26 @@ def test_cosines_move_as_those_of_tokens(d, normalize):
     """The same numbers in fewer coordinates, or in as many, for flow and layers."""
     x = sphere.uniform_tokens(9, d, systems=2, rng=RNG)
     tokens = sphere.simulate(x, 3.0, 4, 16, normalize=normalize)
-    found = cosines.simulate(x @ x.mT, 3.0, 4, 16, normalize=normalize)
-    np.testing.assert_array_equal(found.times, tokens.times)
+    run = cosines.simulate(x @ x.mT, 3.0, 4, 16, normalize=normalize)
+    np.testing.assert_array_equal(run.times, tokens.times)
     expected = tokens.states @ tokens.states.mT
-    np.testing.assert_allclose(found.states, expected, atol=3e-14, rtol=0)
+    np.testing.assert_allclose(run.states, expected, atol=3e-14, rtol=0)
     tokens = sphere.post_norm_layers(
         x, lambda y: sphere.attention_output(y, 3.0, normalize), 0.1, 50
     )
-    found = cosines.post_norm_layers(x @ x.mT, 3.0, 0.1, 50, normalize=normalize)
+    run = cosines.post_norm_layers(x @ x.mT, 3.0, 0.1, 50, normalize=normalize)
     expected = tokens.states @ tokens.states.mT
-    np.testing.assert_allclose(found.states, expected, atol=3e-14, rtol=0)
+    np.testing.assert_allclose(run.states, expected, atol=3e-14, rtol=0)
 
 
 def test_a_layer_is_a_congruence():
-    found = cosines.post_norm_layers(G[0], 3.0, 0.1, 1).states[1]
+    after = cosines.post_norm_layers(G[0], 3.0, 0.1, 1).states[1]
     weights = np.exp(3 * G[0])
     step = np.eye(9) + 0.1 * weights / weights.sum(axis=1, keepdims=True)
     product = step @ G[0] @ step.T
     scale = np.sqrt(np.diag(product))
     np.testing.assert_allclose(
-        found, product / np.outer(scale, scale), atol=1e-14, rtol=0
+        after, product / np.outer(scale, scale), atol=1e-14, rtol=0
     )
 
 
@@ -94,12 +94,12 @@ def test_merged_share_counts_pairs():
 
 
 def test_infinite_dimension_is_the_equiangular_curve():
-    found = cosines.simulate(np.eye(12), 4.0, 10, 400)
-    gaps = 1 - found.states[1:, 0, 1]
+    run = cosines.simulate(np.eye(12), 4.0, 10, 400)
+    gaps = 1 - run.states[1:, 0, 1]
     np.testing.assert_allclose(
-        gaps, equiangular_gap(12, 4.0, found.times[1:]), atol=1e-8, rtol=0
+        gaps, equiangular_gap(12, 4.0, run.times[1:]), atol=1e-8, rtol=0
     )
-    spread = np.ptp(found.states[:, *np.triu_indices(12, 1)], axis=1)
+    spread = np.ptp(run.states[:, *np.triu_indices(12, 1)], axis=1)
     assert spread.max() < 1e-12
 
 
@@ -110,8 +110,8 @@ def test_eigenvalues_down_to_1e10_a_token_are_rounding(shape):
         c = -0.5 - excess
         g = np.broadcast_to(np.full((3, 3), c) + (1 - c) * np.eye(3), shape)
         if fits:
-            found = cosines.root(g)
-            np.testing.assert_allclose(found @ found.mT, g, atol=1e-9, rtol=0)
+            root = cosines.root(g)
+            np.testing.assert_allclose(root @ root.mT, g, atol=1e-9, rtol=0)
             continue
         with pytest.raises(ValueError, match="positive semidefinite"):
             cosines.root(g)

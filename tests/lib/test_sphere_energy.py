@@ -78,11 +78,11 @@ def test_shifted_energy_survives_any_beta():
     for beta in (1e4, -1e3, 1e-3):
         log = logsumexp(beta * X @ X.T - abs(beta)) - 2 * np.log(len(X))
         expected = np.exp(log) / (2 * beta)
-        found = sphere.interaction_energy(X, beta, shifted=True)
-        assert found == pytest.approx(expected, rel=1e-9, abs=0)
+        energy = sphere.interaction_energy(X, beta, shifted=True)
+        assert energy == pytest.approx(expected, rel=1e-9, abs=0)
     # Tokens that are off the sphere by rounding are put back: no factor e^(2e-8 β).
-    found = sphere.interaction_energy((1 + 9e-9) * X, 1e8, shifted=True)
-    assert found == pytest.approx(1 / (2e8 * len(X)), rel=1e-6, abs=0)
+    energy = sphere.interaction_energy((1 + 9e-9) * X, 1e8, shifted=True)
+    assert energy == pytest.approx(1 / (2e8 * len(X)), rel=1e-6, abs=0)
     # Near consensus at negative β the energy is tiny and keeps its digits.
     one = np.array([[1.0, 0.0]] * 3)
     assert sphere.interaction_energy(one, -600.0) == pytest.approx(

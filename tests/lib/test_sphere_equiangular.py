@@ -21,8 +21,8 @@ def test_speed_is_that_of_tokens(n, cosine, beta, normalize):
     field = sphere.attention_field(x, beta, normalize)
     rates = field @ x.T + x @ field.T
     expected = rates[np.triu_indices(n, 1)]
-    found = sphere.equiangular_field(cosine, n, beta, normalize)
-    np.testing.assert_allclose(expected, found, atol=1e-14, rtol=0)
+    speed = sphere.equiangular_field(cosine, n, beta, normalize)
+    np.testing.assert_allclose(expected, speed, atol=1e-14, rtol=0)
     for end in (-1 / (n - 1), 1):
         rest = sphere.equiangular_field(end, n, beta, normalize)
         assert abs(rest) < 1e-15
@@ -36,10 +36,10 @@ def test_gap_is_that_of_tokens(beta, normalize, cosine0):
     keep = slice(40, None, 40)
     x = run.states[keep]
     squares = np.sum((x[:, 0] - x[:, 1]) ** 2, axis=-1) / 2
-    found = equiangular_gap(
+    gaps = equiangular_gap(
         8, beta, run.times[keep], cosine0=cosine0, normalize=normalize
     )
-    np.testing.assert_allclose(found, squares, rtol=2e-7)
+    np.testing.assert_allclose(gaps, squares, rtol=2e-7)
 
 
 def test_without_temperature_the_gap_is_rational_in_exponentials():
@@ -74,9 +74,9 @@ def by_quadrature(n, beta, gap, normalize, cosine0=0.0):
 def test_time_is_its_integral(n, cosine0, normalize):
     betas = [0, 1e-300, 1e-18, 1e-16, 5e-11, 1e-5, 0.3, 5, 31, 48, 52, 170, 450]
     for gap in (1e-12, 1e-3, 0.2):
-        found = equiangular_time(n, betas, gap, normalize, cosine0=cosine0)
+        times = equiangular_time(n, betas, gap, normalize, cosine0=cosine0)
         expected = [by_quadrature(n, b, gap, normalize, cosine0) for b in betas]
-        np.testing.assert_allclose(found, expected, rtol=5e-13)
+        np.testing.assert_allclose(times, expected, rtol=5e-13)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_time_is_its_integral(n, cosine0, normalize):
 def test_time_keeps_its_digits_next_to_an_equilibrium(n, cosine0):
     betas = np.array([0, 1e-5, 0.3, 5, 50])
     for normalize in (True, False):
-        found = equiangular_time(n, betas, 0.1, normalize, cosine0=cosine0)
+        times = equiangular_time(n, betas, 0.1, normalize, cosine0=cosine0)
         expected = [by_quadrature(n, b, 0.1, normalize, cosine0) for b in betas]
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(times, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -101,8 +101,8 @@ def test_short_times_keep_their_digits(step, normalize):
     weights = np.array([1, *([4, 2] * 99), 4, 1]) / 600 * (1 - gap)
     speeds = [sphere.equiangular_field(cosines, 7, b, normalize) for b in betas]
     expected = (1 / np.array(speeds)) @ weights
-    found = equiangular_time(7, betas, gap, normalize)
-    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    times = equiangular_time(7, betas, gap, normalize)
+    np.testing.assert_allclose(times, expected, rtol=1e-11)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -110,9 +110,9 @@ def test_short_times_keep_their_digits_where_the_speed_varies(normalize):
     """By a factor of e^(β step), up to 1000, within the step."""
     betas = [100.0, 300.0, 700.0]
     for gap in (0.991, 0.995):
-        found = equiangular_time(2, betas, gap, normalize)
+        times = equiangular_time(2, betas, gap, normalize)
         expected = [by_quadrature(2, b, gap, normalize) for b in betas]
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(times, expected, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("error")
@@ -151,9 +151,9 @@ def test_time_is_when_the_equation_gets_there():
         run = solve_ivp(
             slope, (0, 1e3), [0.0], "DOP853", events=reached, rtol=1e-12, atol=1e-14
         )
-        found = equiangular_time(32, 5.0, 1e-3, normalize)
-        assert found == pytest.approx(run.t_events[0][0], rel=1e-10, abs=0)
-        assert found == pytest.approx(expected, rel=1e-6, abs=0)
+        time = equiangular_time(32, 5.0, 1e-3, normalize)
+        assert time == pytest.approx(run.t_events[0][0], rel=1e-10, abs=0)
+        assert time == pytest.approx(expected, rel=1e-6, abs=0)
 
 
 def test_time_inverts_the_gap():
@@ -176,13 +176,13 @@ def test_overflow_gives_the_logarithm(normalize):
     for beta in (800.0, 1e4, 1e50):
         with pytest.raises(OverflowError, match="logarithm is ") as error:
             equiangular_time(32, np.array([1.0, beta]), 1e-3, normalize)
-        found = float(str(error.value).split()[-1])
+        logarithm = float(str(error.value).split()[-1])
         # D e^−β at leading orders: Σ k!/β^k/β + e^x E₁(x), x = β/31 > 25.
         x = beta / 31
         series = (1 + 1 / beta + 2 / beta**2) / beta
         series += (1 - 1 / x + 2 / x**2 - 6 / x**3 + 24 / x**4) / x
         expected = beta + np.log(series) - np.log(64 if normalize else 2)
-        assert found == pytest.approx(expected, rel=1e-7, abs=0)
+        assert logarithm == pytest.approx(expected, rel=1e-7, abs=0)
     assert 1e300 < equiangular_time(32, 705.0, 1e-3, normalize) < np.inf
 
 
@@ -191,19 +191,19 @@ def test_overflow_gives_the_logarithm(normalize):
 def test_one_layer_of_attention(n, cosine, beta):
     y = sphere.attention_output(tokens(n, cosine), beta)
     y /= np.linalg.norm(y, axis=1, keepdims=True)
-    found = sphere.attention_cosine(cosine, n, beta)
-    assert found == pytest.approx((y @ y.T)[0, 1], abs=1e-14)
+    next_cosine = sphere.attention_cosine(cosine, n, beta)
+    assert next_cosine == pytest.approx((y @ y.T)[0, 1], abs=1e-14)
 
 
 def test_long_contexts_have_three_phases():
     """β = c log n: all alike, something between, or nothing happens."""
     n, log = 10**12, np.log(1e12)
     for rho in (0.2, 0.5):
-        found = [
+        cosines = [
             sphere.attention_cosine(rho, n, c / (1 - rho) * log) for c in (0.5, 1, 2)
         ]
         np.testing.assert_allclose(
-            found, [1, 4 * rho / (1 + 3 * rho), rho], atol=1e-5, rtol=0
+            cosines, [1, 4 * rho / (1 + 3 * rho), rho], atol=1e-5, rtol=0
         )
 
 

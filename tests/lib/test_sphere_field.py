@@ -45,35 +45,35 @@ def by_definition(x, beta, normalize, q=None, k=None, v=None, causal=False):
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("beta", BETAS)
 def test_field_is_its_definition(beta, normalize):
-    found = sphere.attention_field(X, beta, normalize)
+    field = sphere.attention_field(X, beta, normalize)
     expected = proj(X, by_definition(X, beta, normalize))
-    np.testing.assert_allclose(found, expected, atol=1e-12, rtol=0)  # scores up to 1e4
-    np.testing.assert_allclose(np.sum(found * X, axis=-1), 0, atol=1e-15, rtol=0)
+    np.testing.assert_allclose(field, expected, atol=1e-12, rtol=0)  # scores up to 1e4
+    np.testing.assert_allclose(np.sum(field * X, axis=-1), 0, atol=1e-15, rtol=0)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
 def test_heads_weights_and_mask_are_their_definition(causal, normalize):
-    found = sphere.attention_output(
+    output = sphere.attention_output(
         X, 0.3, normalize, query=Q, key=K, value=V, causal=causal
     )
     expected = by_definition(X, 0.3, normalize, Q, K, V, causal)
-    np.testing.assert_allclose(found, expected, atol=1e-13, rtol=0)
+    np.testing.assert_allclose(output, expected, atol=1e-13, rtol=0)
     one = [
         sphere.attention_output(
             X, 0.3, normalize, query=Q[a], key=K[a], value=V[a], causal=causal
         )
         for a in range(2)
     ]
-    np.testing.assert_allclose(sum(one), found, atol=1e-14, rtol=0)
+    np.testing.assert_allclose(sum(one), output, atol=1e-14, rtol=0)
 
 
 def test_weights_left_out_are_the_identity():
     eye = np.eye(4)
     for given in (dict(query=eye), dict(key=eye), dict(value=eye)):
-        found = sphere.attention_field(X, 2.0, **given)
+        field = sphere.attention_field(X, 2.0, **given)
         np.testing.assert_allclose(
-            found, sphere.attention_field(X, 2.0), atol=1e-15, rtol=0
+            field, sphere.attention_field(X, 2.0), atol=1e-15, rtol=0
         )
     narrow = sphere.attention_output(X, 2.0, query=Q[0, :2], key=K[0, :2])
     kernel = Q[0, :2].T @ K[0, :2]
@@ -113,12 +113,12 @@ def test_blocks_and_batches_change_nothing(shape, causal):
     """500 tokens are parted by rows, 40 systems of 90 by systems."""
     *batch, n, d = shape
     x = sphere.uniform_tokens(int(np.prod(batch)) * n, d, rng=RNG).reshape(shape)
-    found = sphere.attention_field(x, 2.0, causal=causal)
+    field = sphere.attention_field(x, 2.0, causal=causal)
     scores = 2 * x @ x.mT
     if causal:
         scores = np.where(np.tri(n, dtype=bool), scores, -np.inf)
     expected = proj(x, softmax(scores, axis=-1) @ x)
-    np.testing.assert_allclose(found, expected, atol=1e-14, rtol=0)
+    np.testing.assert_allclose(field, expected, atol=1e-14, rtol=0)
     energies = sphere.interaction_energy(x, 2.0)
     expected = np.exp(2 * x @ x.mT).mean(axis=(-2, -1)) / 4
     np.testing.assert_allclose(energies, expected, rtol=1e-13)

@@ -83,11 +83,11 @@ def test_uniform_tokens_are_few_chains_and_no_clusters():
 def test_crowd_is_measured_by_the_functions_that_it_joins():
     x = sphere.uniform_tokens(20, 3, rng=RNG)
     for beta in (4.0, -4.0):
-        found = sphere.crowd_state(x, beta, 0.4)
+        crowd = sphere.crowd_state(x, beta, 0.4)
         energy = sphere.interaction_energy(x, beta, shifted=True)
-        assert found["height"] == pytest.approx(2 * beta * energy, rel=1e-12)
-        assert found["clusters"] == sphere.cluster_count(x, 0.4)
-        assert (found["neighbors"] == sphere.neighbors(x, 0.4)).all()
+        assert crowd["height"] == pytest.approx(2 * beta * energy, rel=1e-12)
+        assert crowd["clusters"] == sphere.cluster_count(x, 0.4)
+        assert (crowd["neighbors"] == sphere.neighbors(x, 0.4)).all()
     assert sphere.crowd_state(x, 0.0, 0.4)["height"] == pytest.approx(1)
     one = np.ones((20, 1)) * x[:1]
     assert sphere.crowd_state(one, 9.0, 0.4)["height"] == pytest.approx(1)

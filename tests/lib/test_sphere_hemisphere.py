@@ -17,10 +17,10 @@ RNG = np.random.default_rng(0)
 def test_pole_is_a_certificate_and_agrees_with_linear_programming(n, d):
     x = sphere.uniform_tokens(n, d, systems=60, rng=RNG)
     poles = hemisphere_pole(x)
-    found = poles.any(axis=-1)
-    np.testing.assert_allclose(np.linalg.norm(poles[found], axis=-1), 1, rtol=1e-12)
-    assert (np.sum(x * poles[:, None], axis=-1)[found] > 0).all()
-    for tokens, inside in zip(x, found, strict=True):
+    has_pole = poles.any(axis=-1)
+    np.testing.assert_allclose(np.linalg.norm(poles[has_pole], axis=-1), 1, rtol=1e-12)
+    assert (np.sum(x * poles[:, None], axis=-1)[has_pole] > 0).all()
+    for tokens, inside in zip(x, has_pole, strict=True):
         program = linprog(np.zeros(d), -tokens, -np.ones(n), bounds=[(None, None)] * d)
         assert (program.status == 0) == inside
 

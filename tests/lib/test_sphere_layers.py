@@ -78,9 +78,9 @@ def test_perceptron_is_its_formula():
         rng.normal(size=(4, 9)),
         rng.normal(size=9),
     )
-    found = sphere.perceptron_output(X, inner, outer, bias)
+    output = sphere.perceptron_output(X, inner, outer, bias)
     expected = [outer @ np.maximum(inner @ x + bias, 0) for x in X]
-    np.testing.assert_allclose(found, expected, atol=1e-14, rtol=0)
+    np.testing.assert_allclose(output, expected, atol=1e-14, rtol=0)
     smooth = sphere.perceptron_output(X, inner, outer, activation=np.tanh)
     expected = [outer @ np.tanh(inner @ x) for x in X]
     np.testing.assert_allclose(smooth, expected, atol=1e-14, rtol=0)

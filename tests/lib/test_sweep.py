@@ -40,8 +40,8 @@ def assert_identical(one, other):
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_results_do_not_depend_on_the_backend(backend, n_jobs):
     with parallel_config(backend):
-        found = sweep(SCORES, SHAPES, rng=seeds(), n_jobs=n_jobs)
-    assert_identical(found, one_by_one(SCORES, SHAPES))
+        results = sweep(SCORES, SHAPES, rng=seeds(), n_jobs=n_jobs)
+    assert_identical(results, one_by_one(SCORES, SHAPES))
 
 
 def test_tasks_have_seeds_of_their_own():
@@ -122,9 +122,9 @@ def test_a_stopped_sweep_goes_on_from_the_folder_of_a_memory(tmp_path):
     task = partial(memory.cache(logged_scores, ignore=["log"]), log=log)
     # The first five of the eight spawned generators are those of five values.
     sweep(task, SHAPES[:5], rng=seeds(), n_jobs=2)
-    found = sweep(task, SHAPES, rng=seeds(), n_jobs=2)
+    results = sweep(task, SHAPES, rng=seeds(), n_jobs=2)
     assert sorted(log.read_text().split()) == sorted(str(x.shape[1]) for x in SHAPES)
-    assert_identical(found, one_by_one(SCORES, SHAPES))
+    assert_identical(results, one_by_one(SCORES, SHAPES))
     sweep(task, SHAPES[:1], rng=seeds(8), n_jobs=2)  # another seed is another task
     assert len(log.read_text().split()) == len(SHAPES) + 1
 

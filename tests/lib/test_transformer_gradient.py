@@ -21,17 +21,17 @@ def loss_of(model, x):
 
 def quotients(model, x, h=1e-5):
     """Central difference quotients for every entry of every parameter."""
-    found = {}
+    slopes = {}
     for name, array in model.params.items():
-        found[name] = np.zeros(array.shape)
+        slopes[name] = np.zeros(array.shape)
         for entry in np.ndindex(array.shape):
             sides = []
             for step in (h, -h):
                 moved = array.copy()
                 moved[entry] += step
                 sides.append(loss_of(model.replace({**model.params, name: moved}), x))
-            found[name][entry] = (sides[0] - sides[1]) / (2 * h)
-    return found
+            slopes[name][entry] = (sides[0] - sides[1]) / (2 * h)
+    return slopes
 
 
 def assert_gradient_is_right(model, x):

@@ -26,18 +26,18 @@ def test_cosines_and_rank_by_hand():
     orthogonal = np.eye(4, 8)
     equal = np.ones((4, 8)) + np.eye(4, 8) * 1e-9
     pair = np.array([[1, 0], [-1, 0], [0, 2], [0, 3]]) @ np.eye(2, 8)
-    found = inspect([orthogonal, equal, pair])
-    np.testing.assert_allclose(found.cosines, [0, 1, 0], atol=1e-12)
-    np.testing.assert_allclose(found.rank, [4, 1, 2], rtol=1e-9)
-    np.testing.assert_array_equal(found.clusters, [4, 1, 3])
-    np.testing.assert_allclose(found.quantiles[2], [-0.75, 0, 0, 0, 0.75], atol=1e-12)
-    assert found.histogram[1, -1] == 1 and found.histogram[2, [0, -1]].tolist() == [
+    report = inspect([orthogonal, equal, pair])
+    np.testing.assert_allclose(report.cosines, [0, 1, 0], atol=1e-12)
+    np.testing.assert_allclose(report.rank, [4, 1, 2], rtol=1e-9)
+    np.testing.assert_array_equal(report.clusters, [4, 1, 3])
+    np.testing.assert_allclose(report.quantiles[2], [-0.75, 0, 0, 0, 0.75], atol=1e-12)
+    assert report.histogram[1, -1] == 1 and report.histogram[2, [0, -1]].tolist() == [
         1 / 6, 1 / 6,
     ]  # fmt: skip
-    np.testing.assert_allclose(found.histogram.sum(axis=1), 1)
-    np.testing.assert_array_equal(found.edges, np.linspace(-1, 1, 41))
-    np.testing.assert_allclose(found.norms[[0, 2]], [8**-0.5, (15 / 32) ** 0.5])
-    assert found.entropy is None and found.spread is None
+    np.testing.assert_allclose(report.histogram.sum(axis=1), 1)
+    np.testing.assert_array_equal(report.edges, np.linspace(-1, 1, 41))
+    np.testing.assert_allclose(report.norms[[0, 2]], [8**-0.5, (15 / 32) ** 0.5])
+    assert report.entropy is None and report.spread is None
 
 
 def test_lengths_do_not_matter_to_directions():
@@ -73,21 +73,21 @@ def test_sharpness_by_hand():
     doubly = sinkhorn_attention(2 * RNG.standard_normal((m, m)), 2001)
     tokens = RNG.standard_normal((4, m, 3))
     given = np.array([uniform, onto_first, causal, doubly])[:, None]
-    found = inspect(tokens, given)
-    np.testing.assert_allclose(found.entropy[:2, 0], [1, 0], atol=1e-12)
-    np.testing.assert_allclose(found.largest[:2, 0], [1 / m, 1])
-    np.testing.assert_allclose(found.columns[[0, 1], 0], [0, 1 - 1 / m], atol=1e-12)
-    assert found.columns[3, 0] < 1e-9 < 0.2 < found.columns[2, 0]
+    report = inspect(tokens, given)
+    np.testing.assert_allclose(report.entropy[:2, 0], [1, 0], atol=1e-12)
+    np.testing.assert_allclose(report.largest[:2, 0], [1 / m, 1])
+    np.testing.assert_allclose(report.columns[[0, 1], 0], [0, 1 - 1 / m], atol=1e-12)
+    assert report.columns[3, 0] < 1e-9 < 0.2 < report.columns[2, 0]
     logs = np.mean([np.log(k) for k in range(1, m + 1)])
-    np.testing.assert_allclose(found.entropy[2, 0], logs / np.log(m))
-    np.testing.assert_allclose(found.spread[:3, 0], 0, atol=1e-12)
+    np.testing.assert_allclose(report.entropy[2, 0], logs / np.log(m))
+    np.testing.assert_allclose(report.spread[:3, 0], 0, atol=1e-12)
 
 
 def test_spread_is_that_of_the_scores():
     scores = 0.7 * np.random.default_rng(3).standard_normal((2, 3, 4, 6, 6))
-    found = inspect(RNG.standard_normal((2, 3, 6, 4)), softmax(scores))
+    report = inspect(RNG.standard_normal((2, 3, 6, 4)), softmax(scores))
     expected = scores.std(axis=-1).mean(axis=(1, 3))  # (layers, heads)
-    np.testing.assert_allclose(found.spread, expected, rtol=1e-9)
+    np.testing.assert_allclose(report.spread, expected, rtol=1e-9)
 
 
 def test_traces_of_our_models_fit():
@@ -96,10 +96,10 @@ def test_traces_of_our_models_fit():
         rng=np.random.default_rng(0),
     )  # fmt: skip
     trace = model.forward(RNG.standard_normal((7, 5, 3)), trace=True)
-    found = inspect(trace.tokens, trace.weights)
-    assert found.cosines.shape == (3,) and found.entropy.shape == (2, 2)
+    report = inspect(trace.tokens, trace.weights)
+    assert report.cosines.shape == (3,) and report.entropy.shape == (2, 2)
     expected = trace.scores.std(axis=-1).mean(axis=(1, 3))
-    np.testing.assert_allclose(found.spread, expected, rtol=1e-9)
+    np.testing.assert_allclose(report.spread, expected, rtol=1e-9)
 
 
 CODES = {
@@ -128,8 +128,8 @@ def safetensors(tensors, **changed):
 def test_npy_files_are_read(tmp_path):
     for name, array in {"h": HIDDEN, "w": WEIGHTS}.items():
         np.save(tmp_path / f"{name}.npy", array)
-    found = inspect(tmp_path / "h.npy", str(tmp_path / "w.npy"))
-    assert_same(found, inspect(HIDDEN, WEIGHTS))
+    report = inspect(tmp_path / "h.npy", str(tmp_path / "w.npy"))
+    assert_same(report, inspect(HIDDEN, WEIGHTS))
     np.save(tmp_path / "h.npy", np.asfortranarray(HIDDEN.astype(np.float32)))
     assert_same(inspect(tmp_path / "h.npy"), inspect(HIDDEN.astype(np.float32)))
 

@@ -87,8 +87,8 @@ def test_forward_is_the_formula(attention, norm, heads):
     for place, image in enumerate(X):
         expected = by_the_formula(params, attention, norm, heads, image)
         for name, value in expected.items():
-            found = getattr(trace, name)
-            own = found[place] if name == "logits" else found[:, place]
+            array = getattr(trace, name)
+            own = array[place] if name == "logits" else array[:, place]
             np.testing.assert_allclose(own, value, rtol=1e-9, atol=1e-11, err_msg=name)
     np.testing.assert_array_equal(model.forward(X), trace.logits)
 
@@ -115,7 +115,7 @@ def test_before_training_the_blocks_have_the_law_of_lib_gram(attention, norm):
     start = np.random.default_rng(5).standard_normal((3, n)) + 0.5
     if norm == "post":
         start = rms(start)
-    found = []
+    grams = []
     rng = np.random.default_rng(6)
     for _ in range(networks):
         model = init(
@@ -124,7 +124,7 @@ def test_before_training_the_blocks_have_the_law_of_lib_gram(attention, norm):
         )  # fmt: skip
         model = model.replace({**model.params, "position": start * 2**0.5})
         x = model.forward(np.zeros((1, 3, 1)), trace=True).tokens[-1, 0]
-        found.append(x @ x.T / n)
+        grams.append(x @ x.T / n)
     pre = dict(pre_norm=norm == "pre")
     block = (LAWS[attention](**pre), ResidualReluLayer(n, 0.5**0.5, 0.5**0.5, **pre))
     if norm == "post":
@@ -133,7 +133,7 @@ def test_before_training_the_blocks_have_the_law_of_lib_gram(attention, norm):
         start @ start.T / n, block, 2, paths=40 * networks, rng=rng
     ).states[-1]
     pairs = np.triu_indices(3)
-    ours, theirs = (np.asarray(v)[:, *pairs] for v in (found, run))
+    ours, theirs = (np.asarray(v)[:, *pairs] for v in (grams, run))
     for power in (1, 2):
         one, two = ours**power, theirs**power
         error = np.sqrt(one.var(axis=0) / len(one) + two.var(axis=0) / len(two))
@@ -144,9 +144,9 @@ def test_before_training_the_blocks_have_the_law_of_lib_gram(attention, norm):
 
 def test_attention_does_what_its_name_says():
     for kind in ("softmax", "shaped", "sinkhorn"):
-        found = make(attention=kind, iterations=201).forward(X, trace=True)
-        np.testing.assert_allclose(found.weights.sum(axis=-1), 1, rtol=1e-12)
-        columns = found.weights.sum(axis=-2)
+        trace = make(attention=kind, iterations=201).forward(X, trace=True)
+        np.testing.assert_allclose(trace.weights.sum(axis=-1), 1, rtol=1e-12)
+        columns = trace.weights.sum(axis=-2)
         doubly = np.allclose(columns, 1, rtol=0, atol=1e-9)
         assert doubly == (kind == "sinkhorn")
     far = make(attention="shaped", temperature=1e9).forward(X, trace=True)

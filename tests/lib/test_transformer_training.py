@@ -57,13 +57,13 @@ def test_steps_are_those_of_adam():
             mean, square = u[name] / (1 - 0.9**k), v[name] / (1 - 0.999**k)
             θ[name] = current.params[name] - rate * mean / (np.sqrt(square) + 1e-8)
         current = current.replace(θ)
-    found = train(
+    run = train(
         start, X, LABELS, steps=4, batch=99, learning_rate=rate,
         rng=np.random.default_rng(0),
     )  # fmt: skip
-    np.testing.assert_allclose(found.losses, losses, rtol=1e-9)
+    np.testing.assert_allclose(run.losses, losses, rtol=1e-9)
     for name, array in current.params.items():
-        np.testing.assert_allclose(found.model.params[name], array, rtol=1e-7)
+        np.testing.assert_allclose(run.model.params[name], array, rtol=1e-7)
 
 
 def batches(monkeypatch, steps, seed=3):
