@@ -208,16 +208,18 @@ def mark(kind: str, heard: str = "") -> str:
 
 
 def chip(parts: Sequence[tuple[str, str, str]]) -> str:
-    """The line of a chip for verdicts given by their kind, words and number."""
+    """The line of a chip for verdicts given by their kind, words and number.
+
+    The first that holds stands there in full, and for all.
+    """
     holding = [part for part in parts if part[0] == "holds"]
     others = [part for part in parts if part[0] != "holds"]
     shown = []
-    if len(holding) == 1:
+    if holding:
         _, words, value = holding[0]
         said = f"{mathematics(words)} <b>{escape(value)}</b>"
-        shown.append(f"{mark('holds', 'holds:')} {said}")
-    elif holding:
-        shown.append(f"{mark('holds')} {len(holding)} checks hold")
+        more = f", {more_hold(len(holding) - 1)}" if holding[1:] else ""
+        shown.append(f"{mark('holds', 'holds:')} {said}{more}")
     if others and holding:
         shown.append(f"{mark('rejected')} {variants(len(others))} rejected")
     elif len(others) == 1:
@@ -227,6 +229,10 @@ def chip(parts: Sequence[tuple[str, str, str]]) -> str:
     elif others:
         shown.append(f"{mark('rejected')} {variants(len(others))} rejected")
     return " · ".join(shown)
+
+
+def more_hold(count: int) -> str:
+    return f"{count} more hold{'s' if count == 1 else ''}"
 
 
 def variants(count: int) -> str:
