@@ -270,3 +270,21 @@ def test_no_absolute_path_of_a_machine_is_committed():
     for name in files.stdout.split():
         content = (ROOT / name).read_bytes()
         assert b"/home/" not in content.replace(b'b"/home/"', b""), name
+
+
+QUESTIONS = {
+    *("What", "Whether", "When", "Where", "Which", "Who", "Whose", "Why", "How"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", ["lib", "tools", "benchmarks", "coursework"])
+def test_docstrings_name_what_there_is(folder):
+    """A docstring is a noun phrase or an imperative, and no clause of a question."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    assert len(paths) > 10
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            text = ast.get_docstring(node) if isinstance(node, kinds) else None
+            first = re.match(r"\w*", text or "")[0]
+            assert first not in QUESTIONS, f"{path}: {text}"
