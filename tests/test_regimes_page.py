@@ -141,6 +141,29 @@ def test_the_kurtosis_and_the_error_of_a_plane_are_shown_themselves(planes):
     assert shown == pytest.approx(exact, abs=0.006)
 
 
+def test_a_network_stands_on_the_planes_whose_numbers_it_has():
+    shown = exhibits.planes(network={"L": 32, "n": 1024, "β": 8}, up=0.1, edge=5)
+    assert shown.state["homes"][0] == pytest.approx((0.5, 1))
+    # No heads, no tokens: there the point is where it is told to be.
+    assert all(home[0] < 0 for home in shown.state["homes"][1:])
+    assert starts(shown.controls) == {"edge": 5.0, "across": 0.7, "up": 0.1}
+    opened = exhibits.planes(network={"L": 32, "n": 1024})
+    assert list(starts(opened.controls).values()) == pytest.approx([0, 0.5, 1])
+    # A number beyond the plane is on none of its places.
+    wide = exhibits.planes(network={"L": 32, "n": 1025}).state["homes"][0]
+    assert wide[0] < 0
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [({"L": 1, "x": 2}, "letters of 1/ε, H, L, d, m, n, t, β, got 'x'"),
+     ({"L": 0}, r"network\['L'\] must be"), ({"L": np.nan}, r"network\['L'\] must be")],
+)  # fmt: skip
+def test_a_network_with_senseless_numbers_is_refused(network, message):
+    with pytest.raises(ValueError, match=message):
+        exhibits.planes(network=network)
+
+
 def test_whole_numbers_are_shown_whole():
     axis = ("width n", 1, 1024)
     assert 1024 ** place_of(axis, 0.55) == pytest.approx(45)
@@ -199,7 +222,7 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     levels = readings(gauges.state, **values)
     # What the last slider moved is said last.
     last = f"sees {levels['seen']:,.0f} of {values['tokens']:,.0f}"
-    judged(figure, rf"^With random weights your model {verdict(levels)}\.$")
+    judged(figure, rf"^With random weights a network like GPT-2 {verdict(levels)}\.$")
     said = says(figure, rf"^T = {levels['depth/width']:.2g}:[\s\S]*{last} tokens\.")
     assert len(said.splitlines()) == 7
     assert said.splitlines()[-1].startswith("Not covered: trained weights, positions")
@@ -228,10 +251,18 @@ def test_the_menu_sets_the_sliders(visit, gauges):
     assert "ALiBi" in said and "trained weights" in said
     outputs = figure.locator("output").all_inner_texts()
     assert outputs[:4] == ["14336", "70", "112", "2048"]
-    # A size that the model has not makes it one's own.
+    # Other sizes leave what else is known of a model.
     slide(figure, "depth L", 0.2)
+    judged(figure, "^With random weights a network like BLOOM 176B ")
+    menu = figure.get_by_label("model", exact=True)
+    assert menu.locator("option:checked").inner_text() == "BLOOM 176B, sizes changed"
+    assert "ALiBi" in figure.locator(NOTE).inner_text()
+    menu.select_option(label="your own")
     judged(figure, "^With random weights your model ")
-    assert figure.get_by_label("model", exact=True).input_value() == "-1"
+    assert "positions, your nonlinearity" in says(figure, "^T = ")
+    menu.select_option(label="GPT-2")
+    judged(figure, "^With random weights GPT-2 calls ")
+    assert menu.locator("option").filter(has_text="sizes changed").count() == 0
 
 
 def test_width_and_heads_move_each_other(visit, gauges):
@@ -318,6 +349,40 @@ def test_planes_open_and_move(visit, planes, theme):
     assert openers.count() == len(PLANES)
     openers.nth(5).click()
     says(figure, "^m/d: at")
+
+
+def test_a_walk_shows_the_numbers_of_the_plane_and_no_places(visit, planes):
+    page, figure = visit(MAP)
+    begun(figure)
+    figure.evaluate("""(figure) => {
+      window.seen = new Set();
+      const look = () => {
+        for (const { textContent } of figure.querySelectorAll("output"))
+          seen.add(textContent);
+        requestAnimationFrame(look);
+      };
+      requestAnimationFrame(look);
+    }""")
+    figure.get_by_role("button", name="Right first").click()
+    says(figure, "^L/n, right first: at the end")
+    seen = page.evaluate("[...seen]")
+    assert len(seen) > 9 and all(each.replace(",", "").isdigit() for each in seen), seen
+
+
+def test_the_dot_of_a_network_goes_home_on_its_planes(visit, planes):
+    page, first = visit(MAP, whole=True)
+    figure = page.locator('[data-exhibit="planes"]').last
+    figure.scroll_into_view_if_needed()
+    begun(figure)
+    says(figure, "^L/n: at depth L = 12 and width n = 768 ")
+    for decides, numbers_of in (
+        ("β/log m", "tokens m = 1,024 and β = 8"),
+        ("m/d", "dimension d = 768 and tokens m = 1,024"),
+        ("n and H", "heads H = 12 and width n = 768"),
+        ("L/n", "depth L = 12 and width n = 768"),
+    ):
+        figure.get_by_label(decides, exact=True).check(force=True)
+        says(figure, f"^{re.escape(decides)}: at {numbers_of} ")
 
 
 def test_sections_that_come_in_after_the_exhibit_have_openers_too(visit, planes):

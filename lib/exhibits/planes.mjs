@@ -64,6 +64,13 @@ export default ({ stage, state, values, act, put, redraw }) => {
   let colors, held = false, walk = null;
 
   const grid = (i, j, edge = values.edge) => state.grids[(edge * side + i) * side + j];
+  // The place of the network whose numbers are given, on the planes that have both.
+  const goHome = () => {
+    const [x, y] = state.homes.slice(2 * values.edge, 2 * values.edge + 2);
+    if (x < 0) return;
+    put("across", x);
+    put("up", y);
+  };
   const value = () => {
     const [x, y] = places().map((place) => place * (side - 1));
     const [i, j] = [y, x].map((place) => Math.min(side - 2, Math.floor(place)));
@@ -135,6 +142,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
     const at = () => {
       put(WALKS[name][0], LEVELS[begun.line]);
       put(WALKS[name][1], place);
+      label(); // numbers of the plane, and not the places of the sliders
     };
     const turn = (now) => {
       if (walk !== begun) return;
@@ -216,6 +224,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
       opener.addEventListener("click", () => act(() => {
         walk = null;
         put("edge", edge);
+        goHome();
       }));
       const view = document.createElement("canvas");
       view.setAttribute("aria-hidden", "true");
@@ -288,8 +297,9 @@ export default ({ stage, state, values, act, put, redraw }) => {
       pen.fill();
       pen.stroke();
     },
-    changed() {
+    changed(name) {
       walk = null;
+      if (name === "edge") goHome();
       label(); // at once: a value is told as soon as its key is pressed
     },
     reset: () => (walk = null),

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy.special import bdtr, digamma, ndtr, polygamma
 
 from lib import circle, heat
-from lib.core.checks import Array, require_choice, require_within
+from lib.core.checks import Array, require_choice, require_positive, require_within
 from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
 from lib.figures.live import Exhibit, live
@@ -136,7 +136,7 @@ PLANES = (
           "angle between two equal clusters, at first 90°,", _angle, _met, unit="°"),
     Plane("β/log m", ("tokens m", 2, 1e6), ("β", 1, 64),
           "weight of a token on itself, among orthogonal ones,", _own, np.log),
-    Plane("m/d", ("dimension d", 2, 512), ("tokens m", 2, 1024),
+    Plane("m/d", ("dimension d", 2, 1024), ("tokens m", 2, 2048),
           "probability that uniform tokens lie in one hemisphere", _hemisphere,
           lambda dimension: 2 * dimension),
     Plane("t/log m", ("time t", 0.5, 16), ("tokens m", 8, 2048),
@@ -181,8 +181,32 @@ def _kind(plane: Plane) -> str:
 _NOWHERE = -9.0  # a place far outside
 
 
+def _require_network(network: Mapping[str, float]) -> dict[str, float]:
+    letters = {axis[0].split()[-1] for plane in PLANES for axis in plane[1:3]}
+    if unknown := network.keys() - letters:
+        known = ", ".join(sorted(letters))
+        raise ValueError(f"network must have letters of {known}, got {min(unknown)!r}")
+    return {k: require_positive(f"network[{k!r}]", v) for k, v in network.items()}
+
+
+def _home(plane: Plane, network: Mapping[str, float]) -> tuple[float, float]:
+    """Place of a network in a plane, or nowhere if a number is not given or outside."""
+    places = []
+    for name, low, high in (plane.across, plane.up):
+        number = network.get(name.split()[-1])
+        if number is None or not low <= number <= high:
+            return _NOWHERE, _NOWHERE
+        places.append(float(np.log(number / low) / np.log(high / low)))
+    return places[0], places[1]
+
+
 def planes(
-    *, edge: int = 0, across: float = 0.7, up: float = 0.6, caption: str | None = None
+    *,
+    edge: int = 0,
+    across: float = 0.7,
+    up: float = 0.6,
+    network: Mapping[str, float] | None = None,
+    caption: str | None = None,
 ) -> Exhibit:
     """Live exhibit of the map of limits: each edge opens its plane.
 
@@ -198,6 +222,9 @@ def planes(
         Index of the plane with which it opens.
     across, up : float
         Place of the point, from 0 to 1 along each axis.
+    network : mapping of str to float, optional
+        Numbers of a network by their letters on the axes, as ``{"L": 12, "n": 768}``:
+        on a plane with both of its numbers the point begins there.
     caption : str, optional
         What to see, printed below.
 
@@ -209,13 +236,19 @@ def planes(
     Raises
     ------
     ValueError
-        For an edge that is none, or a place out of range.
+        For an edge that is none, a place out of range, or a network with a letter on
+        no axis or a number that is not positive.
     """
     edge = require_choice("edge", edge, range(len(PLANES)))
     across = require_within("across", across, 0, 1)
     up = require_within("up", up, 0, 1)
+    network = _require_network(network or {})
+    homes = [_home(plane, network) for plane in PLANES]
+    if homes[edge][0] >= 0:
+        across, up = homes[edge]
     state = {
         "side": SIDE,
+        "homes": homes,
         "grids": [_grid(k) for k in range(len(PLANES))],
         "axes": [f"{plane.across[0]}|{plane.up[0]}" for plane in PLANES],
         "ends": [[*plane.across[1:], *plane.up[1:]] for plane in PLANES],
@@ -228,13 +261,16 @@ def planes(
         "decides": [plane.decides for plane in PLANES],
         "sections": list(SECTIONS),
     }
-    values = {"edge": float(edge), "across": across, "up": up}
     others = [(edge + k) % len(PLANES) for k in (2, 4, 5)]
+    starts = {k: homes[k] if homes[k][0] >= 0 else (across, up) for k in others}
     return live(
         "planes",
         draw_planes,
         state=state,
-        positions=[(state, values | {"edge": float(k)}) for k in others],
+        positions=[
+            (state, {"edge": float(k), "across": x, "up": y})
+            for k, (x, y) in starts.items()
+        ],
         controls={
             "edge": Choice(
                 "edge", {plane.decides: float(k) for k, plane in enumerate(PLANES)},

@@ -17,6 +17,8 @@ export default ({ stage, state, values, call, act, put }) => {
   menu.className = "exhibit-menu";
   menu.setAttribute("aria-label", "model");
   for (const [i, name] of ["your own", ...state.models].entries()) menu.add(new Option(name, String(i - 1)));
+  // A model whose sizes were moved: what else is known of it stays.
+  const altered = new Option("", "altered");
   const canvas = document.createElement("canvas");
   canvas.className = "exhibit-gauges";
   canvas.setAttribute("aria-hidden", "true");
@@ -55,16 +57,27 @@ export default ({ stage, state, values, call, act, put }) => {
     const sizes = NAMES.map((name) => values[name]);
     // Several models have the same sizes: the one that was chosen stays.
     const alike = (i) => i >= 0 && sizes.every((size, k) => size === state.sizes[NAMES.length * i + k]);
-    if (!alike(chosen)) chosen = state.models.findIndex((_, i) => alike(i));
-    menu.value = String(chosen);
+    const other = alike(chosen) ? chosen : state.models.findIndex((_, i) => alike(i));
+    if (other >= 0) chosen = other;
+    const near = chosen >= 0 && other < 0;
+    if (near) {
+      altered.textContent = `${state.models[chosen]}, sizes changed`;
+      menu.add(altered, 1);
+    } else altered.remove();
+    menu.value = near ? altered.value : String(chosen);
+    const name = near ? `a network like ${state.models[chosen]}` : (state.models[chosen] ?? "your model");
     const first = state.shared[chosen] ? state.repeats : state.verdicts[0].split("|")[now.zones[0]];
     const rest = state.verdicts.slice(1).map((said, i) => said.split("|")[now.zones[i + 1]] ?? "");
-    verdict.textContent = `With random weights ${state.models[chosen] ?? "your model"} ${first}${rest.join("")}.`;
+    verdict.textContent = `With random weights ${name} ${first}${rest.join("")}.`;
   };
   menu.addEventListener("change", () => {
+    if (menu.value === altered.value) return;
     chosen = Number(menu.value);
     const first = NAMES.length * chosen;
-    if (first >= 0) act(() => { NAMES.forEach((name, k) => put(name, state.sizes[first + k])); compute(); });
+    act(() => {
+      if (first >= 0) NAMES.forEach((name, k) => put(name, state.sizes[first + k]));
+      compute();
+    });
   });
 
   return {
