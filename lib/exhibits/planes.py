@@ -183,6 +183,8 @@ _NOWHERE = -9.0  # a place far outside
 
 def _require_network(network: Mapping[str, float]) -> dict[str, float]:
     letters = {axis[0].split()[-1] for plane in PLANES for axis in plane[1:3]}
+    if not isinstance(network, Mapping):
+        raise ValueError(f"network must map letters to numbers, got {network!r}")
     if unknown := network.keys() - letters:
         known = ", ".join(sorted(letters))
         raise ValueError(f"network must have letters of {known}, got {min(unknown)!r}")
@@ -242,7 +244,7 @@ def planes(
     edge = require_choice("edge", edge, range(len(PLANES)))
     across = require_within("across", across, 0, 1)
     up = require_within("up", up, 0, 1)
-    network = _require_network(network or {})
+    network = _require_network({} if network is None else network)
     homes = [_home(plane, network) for plane in PLANES]
     if homes[edge][0] >= 0:
         across, up = homes[edge]

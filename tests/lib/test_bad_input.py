@@ -1,8 +1,8 @@
 """Every public function names the argument that it refuses.
 
 CALLS holds a good call of each, and REFUSED what comes in place of a good value: each
-entry reaches a line that refuses, or a call of one, that no other entry reaches. A new
-function gets a line in CALLS: its arguments, ``self`` included for a method.
+entry is refused by a line, or a call of one, that refuses no other of its argument. A
+new function gets a line in CALLS: its arguments, ``self`` included for a method.
 ``name:word`` is one more call; a class that users never make has its maker in place of
 a call.
 """
@@ -13,10 +13,12 @@ import inspect
 import pkgutil
 import re
 import signal
+import traceback
 import warnings
 from functools import partial
 from importlib import import_module
 from numbers import Integral, Number, Real
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,6 +38,7 @@ from lib.netsor import Program
 from lib.sde import BlockSDE, CovarianceSDE, LinearSDE, ReluSDE, SmoothSDE
 from lib.sinkhorn import ConvergenceWarning, FrozenFlowWarning, self_transport
 
+LIB = str(Path(lib.__file__).parent)
 RNG = np.random.default_rng(0)
 ROWS, SQUARES = RNG.standard_normal((3, 4)), RNG.standard_normal((2, 3, 3))
 SIZES = 2.0 ** np.arange(3, 8)
@@ -487,7 +490,9 @@ CALLS = {
     "exhibits.globe": dict(
         x0=np.eye(3), beta=2.0, opens=1.0, seed=3, rests=True, caption="See there."
     ),
-    "exhibits.planes": dict(edge=6, across=0.5, up=0.25, caption="See there."),
+    "exhibits.planes": dict(
+        edge=6, across=0.5, up=0.25, network={"L": 12, "n": 768}, caption="See there."
+    ),
     "exhibits.regimes": dict(model="gpt2", other="vit-base", caption="See there."),
     "regimes.describe": dict(
         width=64, depth=3, heads=4, tokens=32, key_width=16, temperature=4.0,
@@ -522,7 +527,7 @@ attention.softmax logits=none,number,nan,all-minus-inf
 attention.softmax_derivatives z=none,number,nan,all-minus-inf order=nan
 attention.softmax_expansion logits=none,nan,huge,extremes order=nan
 attention.remainder_bound order=nan
-attention.shaped_attention logits=none,number,nan temperature=nan,tiny,empty
+attention.shaped_attention logits=none,number,nan temperature=tiny,empty
 attention.random_scores x=number,nan,huge key_width=nan rng=none
 claims.verify claim=none measured=none,nan,short,empty expected=none,nan
   tolerance=none,nan,zero stderr=text,nan,negative refuted=none statement=number
@@ -532,7 +537,7 @@ claims.convergence_order:weighted errors=huge-entry stderr=number,nan
 claims.generator key=nan
 data.image_tokens per_class=nan
 data.image_patches patches=nan
-data.held_out labels=number,nan,empty share=nan,huge rng=none
+data.held_out labels=number,nan share=huge rng=none
 gram.simulate gram0=nan,huge,negative,short layer=none depth=nan paths=nan rng=none
   save_every=nan factors=none
 gram.simulate:block gram0=zero
@@ -576,7 +581,7 @@ sweep.sweep task=none values=none rng=none,text n_jobs=nan
 sphere.coalesce x0=none,number,nan,zero,deep beta=nan normalize=none clusters=nan
   radius=number,nan tol=nan
 sphere.equiangular_field cosine=number,nan n=nan beta=nan normalize=none
-sphere.equiangular_gap n=nan beta=nan times=number,nan cosine0=nan,integer
+sphere.equiangular_gap n=nan beta=nan times=number,nan cosine0=integer
 sphere.equiangular_time n=nan beta=nan,huge,negative gap=number,nan normalize=none
 sphere.attention_cosine n=nan beta=nan
 sphere.hemisphere_probability n=nan d=nan
@@ -630,7 +635,7 @@ hierarchical.orthonormal_constant tokens=nan score_scale=nan
 netsor.Program.matrix var=nan,huge
 netsor.Program.matmul W=none h=none
 netsor.Program.nonlin f=none args=short bounded=none
-netsor.Program.finite width=nan outputs=none,short size=nan rng=none
+netsor.Program.finite width=nan outputs=none size=nan rng=none
 netsor.Program.limit strict=none size=nan rng=none
 sinkhorn.self_transport x=nan eps=nan weights=number,nan,zero,bool max_iter=nan
 sinkhorn.alternating_transport max_iter=nan
@@ -638,7 +643,7 @@ sinkhorn.gibbs_kernel x=nan eps=nan
 sinkhorn.sinkhorn_attention scores=none,nan,huge,all-minus-inf iterations=nan
 sinkhorn.SelfTransport.barycentric values=nan
 heat.grid_share a=nan,zero
-heat.joint_flow x0=number,nan,short scale=nan,zero horizon=nan times=nan
+heat.joint_flow x0=number,nan scale=zero horizon=nan times=nan
 heat.GaussianMixture means=number,nan variances=number,nan,zero weights=nan
 heat.GaussianMixture.pdf x=nan
 heat.GaussianMixture.log_derivatives x=nan order=nan
@@ -669,41 +674,41 @@ figures.curve_plot x=number,nan curves=none,inner-number,inner-nan
   xlim=number,inner-vector,inner-nan log=none
 figures.compare_plot measured=none,inner-none
 figures.explore draw=none,to-none x=none,vector,inner-nan start=number,inner-nan
-  paper=number,none
+  paper=number
 figures.live script=none draw=none,to-none state=inner-nan controls=inner-none
   kernels=inner-none seed=nan
-figures.Slider label=none low=none,nan,zero high=nan start=nan log=none zero=none
+figures.Slider label=none low=none,zero high=nan start=nan log=none zero=none
 samples.energy_distance one=nan,short other=nan
 figures.Choice label=none options=none start=nan
-exhibits.film law=none,number eps=nan,zero,huge time=nan,huge tokens=nan,zero
+exhibits.film law=none eps=huge time=huge tokens=zero
   layer=none plane=none
-exhibits.globe x0=number,nan,zero,deep beta=nan,huge opens=nan,huge seed=nan rests=none
-exhibits.planes edge=nan across=nan up=nan
+exhibits.globe x0=number,nan,zero,deep beta=huge opens=huge seed=nan rests=none
+exhibits.planes edge=nan across=nan up=nan network=number,inner-nan
 exhibits.regimes model=none
 regimes.describe width=nan depth=nan heads=nan tokens=nan key_width=nan
-  temperature=nan,zero residual_scale=nan layers_shared=none
+  temperature=zero residual_scale=nan layers_shared=none
 regimes.preset name=none
-exhibits.networks start=nan,huge depth=nan,zero,huge temperature=nan,zero,huge
+exhibits.networks start=huge depth=huge temperature=huge
   seed=nan
-exhibits.histogram score_scale=nan,huge,negative heads=nan,zero,endless
-  width=nan,zero,endless one=none seed=nan
-exhibits.training saved=none,inner-none x=none,number,nan,short,empty
-  patches=none,number,nan,short,empty labels=none,number,nan,short,negative
-  classes=none,number,empty step=nan,huge layer=nan,huge image=nan,endless
-exhibits.weights pictures=number,nan,huge logits=number,nan names=empty
+exhibits.histogram score_scale=huge heads=zero
+  width=zero one=none seed=nan
+exhibits.training saved=none,inner-none x=none,number,nan
+  patches=none,number,nan,short,empty labels=none,number,nan,negative
+  classes=none,empty step=huge layer=huge image=endless
+exhibits.weights pictures=nan,huge logits=number,nan names=empty
   temperature=nan order=nan query=nan
 sphere.neighbors radius=nan
 transformer.init depth=nan width=nan heads=nan tokens=nan features=nan
-  classes=nan,bool attention=none norm=none skip=nan branch=nan temperature=nan,zero
-  slopes=text,number,inner-nan iterations=nan rng=none
-transformer.Transformer.forward x=none,number,nan,huge,short,empty trace=none
-transformer.Transformer.loss_and_gradient labels=none,number,nan,short,negative
+  classes=bool attention=none norm=none skip=nan branch=nan temperature=zero
+  slopes=text iterations=nan rng=none
+transformer.Transformer.forward x=none,number,nan,huge trace=none
+transformer.Transformer.loss_and_gradient labels=none,number,nan,negative
 transformer.Transformer.replace params=none,inner-nan,inner-none
 transformer.perceptron features=nan hidden=nan classes=nan rng=none
 transformer.Perceptron.forward x=deep,largest
 transformer.train model=none steps=nan batch=nan learning_rate=nan
-  save_at=none,inner-nan progress=text,to-none rng=none
-transformer.Training.resume x=short,empty steps=nan
+  save_at=none,inner-nan progress=text rng=none
+transformer.Training.resume x=short steps=nan
 transformer.inspect hidden=none,number,nan,zero,text
   weights=number,nan,negative,zero bins=nan radius=nan
 """
@@ -934,3 +939,24 @@ def test_nothing_is_none_missing_or_complex(call):
 def test_bad_input_is_refused_by_name(call, argument, label):
     value = wrong(CALLS[call][argument], label)
     assert answer(call, argument, value) == "refused", f"{argument} is accepted"
+
+
+REFUSALS = ValueError, TypeError, IndexError, OverflowError, ClaimFailed
+
+
+def refusal(call, argument, label):
+    """Lines of lib on the way from the public door to what refuses a value."""
+    value = wrong(CALLS[call][argument], label)
+    with pytest.raises(REFUSALS) as error:
+        finite_result(call, {**copy.deepcopy(CALLS[call]), argument: value})
+    frames = traceback.extract_tb(error.tb)
+    return tuple((f.filename, f.lineno) for f in frames if f.filename.startswith(LIB))
+
+
+def test_each_entry_is_refused_by_another_line():
+    """Else it would try nothing new of its argument."""
+    ways = {}
+    for call, argument, label in CASES:
+        way = call, argument, refusal(call, argument, label)
+        ways.setdefault(way, []).append(label)
+    assert [(*way[:2], labels) for way, labels in ways.items() if labels[1:]] == []
