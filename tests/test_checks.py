@@ -119,6 +119,9 @@ def test_a_false_variant_is_a_tempting_mistake_and_nothing_is_refuted():
     html = item(bad, "#thm") + statement_line([good, bad], ["#v-1", "#v-2"])
     assert "A tempting mistake" in html and "y &amp; z" in html
     assert "1 check holds" in html and "1 false variant is rejected" in html
+    numbers = numbers_of(good)
+    assert f"{numbers.measured}, predicted {numbers.predicted}</span>" in html
+    assert f"{numbers.measured}, it would be {numbers.predicted}</span>" in html
     assert "refuted" not in html.lower()
     assert 'href="#thm"' in html and 'id="v-2"' in html and 'href="#v-1"' in html
 

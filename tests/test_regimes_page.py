@@ -10,13 +10,14 @@ from waits import until
 
 from lib import exhibits
 from lib.exhibits.planes import PLANES, SIDE, draw_planes, place_of, value_at
-from lib.exhibits.regimes import GAUGES, draw_regimes, readings, verdict
+from lib.exhibits.regimes import GAUGES, SUPPOSED, draw_regimes, readings, verdict
 from lib.figures.controls import starts
 from lib.regimes import PRESETS, describe
 from tools.command import ROOT
 
 MODELS, MAP = "chapters/8-which-limit.html", "chapters/6-map-of-limits.html"
 WIDE = "logits σ"
+GIVEN = f"^{SUPPOSED} "
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +223,7 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     levels = readings(gauges.state, **values)
     # What the last slider moved is said last.
     last = f"sees {levels['seen']:,.0f} of {values['tokens']:,.0f}"
-    judged(figure, rf"^With random weights a network like GPT-2 {verdict(levels)}\.$")
+    judged(figure, rf"{GIVEN}a network like GPT-2 {verdict(levels)}\.$")
     said = says(figure, rf"^T = {levels['depth/width']:.2g}:[\s\S]*{last} tokens\.")
     assert len(said.splitlines()) == 7
     assert said.splitlines()[-1].startswith("Not covered: trained weights, positions")
@@ -243,25 +244,25 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
-    judged(figure, r"^With random weights GPT-2 calls [^.]*\.$")
+    judged(figure, rf"{GIVEN}GPT-2 calls [^.]*\.$")
     says(figure, r"^T = 0.016: under linear layers")
     figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
-    judged(figure, r"^With random weights BLOOM 176B [^.]*\.$")
+    judged(figure, rf"{GIVEN}BLOOM 176B [^.]*\.$")
     said = says(figure, r"^T = 0.0049: under linear layers")
     assert "ALiBi" in said and "trained weights" in said
     outputs = figure.locator("output").all_inner_texts()
     assert outputs[:4] == ["14336", "70", "112", "2048"]
     # Other sizes leave what else is known of a model.
     slide(figure, "depth L", 0.2)
-    judged(figure, "^With random weights a network like BLOOM 176B ")
+    judged(figure, f"{GIVEN}a network like BLOOM 176B ")
     menu = figure.get_by_label("model", exact=True)
     assert menu.locator("option:checked").inner_text() == "BLOOM 176B, sizes changed"
     assert "ALiBi" in figure.locator(NOTE).inner_text()
     menu.select_option(label="your own")
-    judged(figure, "^With random weights your model ")
+    judged(figure, f"{GIVEN}your model ")
     assert "positions, your nonlinearity" in says(figure, "^T = ")
     menu.select_option(label="GPT-2")
-    judged(figure, "^With random weights GPT-2 calls ")
+    judged(figure, f"{GIVEN}GPT-2 calls ")
     assert menu.locator("option").filter(has_text="sizes changed").count() == 0
 
 
@@ -291,7 +292,7 @@ def test_the_menu_keeps_one_of_two_models_of_equal_sizes(visit, gauges):
     menu = figure.get_by_label("model", exact=True)
     for title in ("ALBERT large", "BERT large", "Mistral 7B"):
         menu.select_option(label=title)
-        judged(figure, rf"^With random weights {title} [^.]*\.$")
+        judged(figure, rf"{GIVEN}{title} [^.]*\.$")
         says(figure, "normalization fixes" if "BERT" in title else "linear layers")
         assert menu.locator("option:checked").inner_text() == title
     assert "window of 4,096" in figure.locator(NOTE).inner_text()
@@ -301,7 +302,7 @@ def test_layers_that_are_all_alike_have_no_depth_over_width(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
     figure.get_by_label("model", exact=True).select_option(label="ALBERT large")
-    judged(figure, "^With random weights ALBERT large repeats one layer, [^.]*, its ")
+    judged(figure, rf"{GIVEN}ALBERT large repeats one layer, [^.]*, its ")
     says(figure, r"no theorem here uses T\.")
     opened = exhibits.regimes("albert-large")
     drawn = draw_regimes(opened.state, **starts(opened.controls))

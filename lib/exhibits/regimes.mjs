@@ -51,7 +51,7 @@ export default ({ stage, state, values, call, act, put }) => {
     for (let k = 0; k < depth; k++) at = ask("layer", { cosine: at.next, tokens, beta, key_width: keys, branch });
     now = {
       shown: [lengths.time, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, at.next],
-      keys, spread: lengths.spread, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
+      keys, spread: lengths.spread, diluted: lengths.pre_norm, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
     };
     now.zones = now.shown.map((value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length);
     const sizes = NAMES.map((name) => values[name]);
@@ -68,7 +68,7 @@ export default ({ stage, state, values, call, act, put }) => {
     const name = near ? `a network like ${state.models[chosen]}` : (state.models[chosen] ?? "your model");
     const first = state.shared[chosen] ? state.repeats : state.verdicts[0].split("|")[now.zones[0]];
     const rest = state.verdicts.slice(1).map((said, i) => said.split("|")[now.zones[i + 1]] ?? "");
-    verdict.textContent = `With random weights ${name} ${first}${rest.join("")}.`;
+    verdict.textContent = `${state.supposed} ${name} ${first}${rest.join("")}.`;
   };
   menu.addEventListener("change", () => {
     if (menu.value === altered.value) return;
@@ -147,7 +147,7 @@ export default ({ stage, state, values, call, act, put }) => {
       return [
         shared && fixed ? `T = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
           : fixed ? `T = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
-            : `T = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network.`,
+            : `T = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network${chosen < 0 ? "" : `; normalized before each branch, by ${short(now.diluted)}`}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
         `A token puts ${percent(now.tied)} on itself if queries are keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,

@@ -25,6 +25,7 @@ BRANCH = sqrt(0.5)  # γ: skip connection and branch weigh alike
 _NOISE = numbers.noise(BRANCH)
 # Said of a network of one's own, and of layers that are all alike.
 UNKNOWN = "positions, your nonlinearity and normalization"
+SUPPOSED = "With random weights and branches as heavy as skip connections,"
 REPEATS = "repeats one layer, which no limit of depth and width here covers"
 
 
@@ -70,11 +71,11 @@ GAUGES = (
           ("one hemisphere", "no hemisphere")),
     # Each whole number has the room from half below to half above it.
     Gauge("softmax orders", "orders of the softmax for 5 %", 0.5, 16.5, True, (2.5,),
-          ("two are enough", "three or more"),
-          (", and two orders of the softmax are enough",
-           ", and two orders of the softmax are too few"), ("1", "2–3", "16")),
+          ("two are enough", "three or more"), marks=("1", "2–3", "16")),
     Gauge("cosine of shared layers", "cosine of tokens, were all layers alike", 0, 1,
-          False, (0.5,), ("apart", "one cluster")),
+          False, (0.5,), ("apart", "one cluster"),
+          (", and, were all layers alike, its tokens would stay apart",
+           ", and, were all layers alike, its tokens would meet")),
 )  # fmt: skip
 
 
@@ -124,6 +125,7 @@ def regimes(
         "fixed": [float(each.family.length_fixed) for each in PRESETS.values()],
         "shared": [float(each.family.layers_shared) for each in PRESETS.values()],
         "repeats": REPEATS,
+        "supposed": SUPPOSED,
         "sizes": [[*_sizes(name).values()] for name in PRESETS],
         "chosen": [*PRESETS].index(model),
     }
@@ -204,6 +206,7 @@ def readings(
         "softmax orders": np.sum(errors > numbers.TOLERANCE),
         "cosine of shared layers": cosine,
         "spread": lengths["spread"],
+        "pre_norm": numbers.pre_norm_spread(width, depth),
         "limit": law["c"] / heads,
         "seen": law["seen"],
         "tied": numbers.tied_weight(tokens, beta, key_width),
@@ -249,7 +252,7 @@ def draw_regimes(
         fig,
         alt=f"Six gauges for {named}: {said}. Each has zones named by the limits"
         " between which it decides.",
-        caption=f"{named[0].upper()}{named[1:]}. With random weights this network"
+        caption=f"{named[0].upper()}{named[1:]}. {SUPPOSED} this network"
         f" {verdict(reading, shared=shared)}.",
     )
 

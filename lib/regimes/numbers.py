@@ -64,6 +64,19 @@ def log_length(width: Any, depth: Any, branch: Any) -> Numbers:
     }
 
 
+def pre_norm_spread(width: Any, depth: Any) -> Any:
+    r"""Spread of log squared length where branches are normalized before they act.
+
+    Each of L branches, one random matrix on a token of norm :math:`\sqrt n`, adds an
+    independent standard normal vector, whatever the length of the stream is. From the
+    norm :math:`\sqrt n`, :math:`|X_L|^2/L` has a noncentral chi-square law of n degrees
+    of freedom, and to leading order in 1/n its logarithm has the standard deviation
+
+    .. math:: \sqrt{2 L (L + 2)/n} \big/ (L + 1) \le \sqrt{2/n} .
+    """
+    return np.sqrt(2 * depth * (depth + 2) / width) / (depth + 1)
+
+
 class ScoreNodes(NamedTuple):
     """Nodes and weights of a standard normal score, and of (0, 1)."""
 

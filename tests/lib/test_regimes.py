@@ -48,6 +48,20 @@ def test_the_spread_of_log_length_is_that_of_networks(n, branch):
     assert logs.mean() == pytest.approx(law["mean"], abs=noise + 2 / n)
 
 
+@pytest.mark.parametrize(("n", "depth"), [(256, 1), (256, 12), (512, 64)])
+def test_the_spread_of_normalized_branches_is_that_of_networks(n, depth):
+    paths, layer = 20_000, LinearLayer(n, 1.0, 1.0, pre_norm=True)
+    run = gram.simulate(
+        np.eye(1), layer, depth, paths=paths, rng=rng(n + depth), save_every=depth
+    )
+    spread = np.log(run.states[-1, :, 0, 0]).std()
+    law = numbers.pre_norm_spread(n, depth)
+    noise = 4 * law / np.sqrt(2 * paths)
+    # What is left is of the next order in 1/n.
+    assert spread == pytest.approx(law, abs=noise + 4 * law / n)
+    assert law < np.sqrt(2 / n)
+
+
 @pytest.mark.parametrize("n", [16, 64, 256])
 def test_the_next_order_is_that_of_chi_square_variables(n):
     law = numbers.log_length(n, 1, 1.0)

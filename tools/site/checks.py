@@ -239,6 +239,12 @@ def variants(count: int) -> str:
     return f"{count} tempting variant{'' if count == 1 else 's'}"
 
 
+def beside(numbers: Numbers, kind: str) -> str:
+    """What was measured, and what the claim says of it."""
+    says = "predicted" if kind == "holds" else "it would be"
+    return f"{numbers.measured}, {says} {numbers.predicted}"
+
+
 def statement_line(rows: Iterable[Row], addresses: Iterable[str]) -> str:
     """Line under a statement: the number of its checks, with their list."""
     rows = list(rows)
@@ -259,7 +265,7 @@ def statement_line(rows: Iterable[Row], addresses: Iterable[str]) -> str:
         told = what if kind == "holds" else f"A tempting mistake: {what}"
         lines.append(
             f'<li>{mark(kind)} <a class="reference internal" href="{escape(address)}">'
-            f"{told}</a> <span>{escape(numbers_of(row).measured)}</span></li>"
+            f"{told}</a> <span>{escape(beside(numbers_of(row), kind))}</span></li>"
         )
     return (
         f'<details class="statement-checks"><summary>{"; ".join(said)}</summary>'

@@ -14,6 +14,7 @@ def regime_lengths(width: Any, depth: Any, branch: Any) -> Values:
     return {
         **numbers.log_length(width, depth, branch),
         "left": numbers.left(branch, depth),
+        "pre_norm": numbers.pre_norm_spread(width, depth),
     }
 
 
