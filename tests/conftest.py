@@ -78,6 +78,7 @@ def beginning(name):
 
     text = (SITE / name).read_text("utf-8")
     end = text.index("</figure>", text.index('book-exhibit"'))
+    end = text.index("/>", text.index("<link", end)) + 2  # behind it is the style sheet
     return text[:end] + text[text.index("</article>", end) :]
 
 

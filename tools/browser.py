@@ -1,4 +1,4 @@
-"""The browser of the tests, the printed book and the benchmarks, and a cold visit."""
+"""The browser of the tests, the printed book and the benchmarks, and a timed visit."""
 
 from __future__ import annotations
 
@@ -27,6 +27,36 @@ new MutationObserver((_, watch) => {
   requestAnimationFrame(() => requestAnimationFrame((now) => { window.moved = now; }));
 }).observe(document, { subtree: true, attributes: true, attributeFilter: ["class"] });
 """
+# How often an exhibit draws in each of some seconds, as the frames count them, once one
+# of its sliders is at its upper end, which is a value that is known.
+DRAWN = """async ([label, value, seconds]) => {
+  const figure = document.querySelector(".exhibit-moves");
+  const canvas = figure.querySelector(".exhibit-stage canvas");
+  const named = [...figure.querySelectorAll("label")];
+  const { htmlFor } = named.find((each) => each.textContent === label);
+  const slider = document.getElementById(htmlFor);
+  slider.value = slider.max;
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+  const said = slider.nextElementSibling.textContent;
+  if (said !== String(value)) throw Error(`${label} are at most ${said}, not ${value}`);
+  const clear = CanvasRenderingContext2D.prototype.clearRect;
+  let drawn = 0;
+  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    if (this.canvas === canvas) drawn++;
+    return clear.apply(this, box);
+  };
+  const frame = () => new Promise(requestAnimationFrame);
+  const counts = [];
+  let from = await frame();
+  for (drawn = 0; counts.length < seconds; ) {
+    const now = await frame();
+    if (now < from + 1000) continue;
+    counts.push((1000 * drawn) / (now - from));
+    [from, drawn] = [now, 0];
+  }
+  CanvasRenderingContext2D.prototype.clearRect = clear;
+  return counts;
+}"""
 
 
 def browser_path() -> str | None:
@@ -89,6 +119,30 @@ def first_movement(
         if not page.locator(".book-exhibit").count():
             return None
         return page.wait_for_function("() => window.moved").json_value() / 1000
+
+
+def frames(
+    browser: Any, address: str, most: tuple[str, int], seconds: int, **context: Any
+) -> tuple[list[float], float]:
+    """Frames that a page's exhibit draws in each of some seconds, and their cost.
+
+    ``most`` is the label of a slider, and the value at its upper end, where it is put.
+    The cost of a frame is in milliseconds of script, and does not depend on how often
+    a browser shows one.
+    """
+    with visitor(browser, None, **context) as (page, session):
+        page.goto(address, wait_until="load")
+        page.locator(".exhibit-plays").first.wait_for()
+        session.send("Performance.enable")
+        before = scripted(session)
+        counts = page.evaluate(DRAWN, [*most, seconds])
+        return counts, 1000 * (scripted(session) - before) / sum(counts)
+
+
+def scripted(session: Any) -> float:
+    """Seconds that a page has spent in scripts."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return next(each["value"] for each in metrics if each["name"] == "ScriptDuration")
 
 
 @contextmanager

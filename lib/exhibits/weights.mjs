@@ -55,25 +55,30 @@ export default ({ stage, state, values, call }) => {
     if (!expanded) throw new Refused(`At τ₀ = ${short(values.temperature)} the polynomial leaves the range of numbers.`);
     [exact, polynomial, bound] = [expanded.softmax, expanded[`order${values.order}`], expanded[`bound${values.order}`][0]];
   };
+  const draw = () => {
+    const top = state.tops.find((each) => Math.max(...exact) <= each) ?? 1;
+    const high = (y) => (100 * (Math.min(1, Math.max(-DOWN, y / top)) + DOWN)) / (1 + DOWN);
+    scale.textContent = `scale ${percent(-DOWN * top).replace(/ %$/, "")} to ${percent(top)}`;
+    columns.forEach(({ label, bar, line, said, name }, i) => {
+      bar.style.bottom = `${high(0)}%`;
+      bar.style.height = `${high(exact[i]) - high(0)}%`;
+      line.style.bottom = `${high(polynomial[i])}%`;
+      const beyond = polynomial[i] / top;
+      line.textContent = beyond > 1 ? "▲" : beyond < -DOWN ? "▼" : "";
+      line.style.transform = beyond < -DOWN ? "translateY(-11px)" : ""; // clear of the number below
+      said.textContent = percent(exact[i]);
+      label.title = `${name}: ${percent(exact[i])}, polynomial ${percent(polynomial[i])}`;
+      label.classList.toggle("exhibit-chosen", i === values.query);
+    });
+  };
   return {
-    draw() {
-      const top = state.tops.find((each) => Math.max(...exact) <= each) ?? 1;
-      const high = (y) => (100 * (Math.min(1, Math.max(-DOWN, y / top)) + DOWN)) / (1 + DOWN);
-      scale.textContent = `scale ${percent(-DOWN * top).replace(/ %$/, "")} to ${percent(top)}`;
-      columns.forEach(({ label, bar, line, said, name }, i) => {
-        bar.style.bottom = `${high(0)}%`;
-        bar.style.height = `${high(exact[i]) - high(0)}%`;
-        line.style.bottom = `${high(polynomial[i])}%`;
-        const beyond = polynomial[i] / top;
-        line.textContent = beyond > 1 ? "▲" : beyond < -DOWN ? "▼" : "";
-        line.style.transform = beyond < -DOWN ? "translateY(-11px)" : ""; // clear of the number below
-        said.textContent = percent(exact[i]);
-        label.title = `${name}: ${percent(exact[i])}, polynomial ${percent(polynomial[i])}`;
-        label.classList.toggle("exhibit-chosen", i === values.query);
-      });
-    },
+    draw,
     changed: compute,
-    reset: compute,
+    // Numbers take place: they are there before the exhibit is shown.
+    reset() {
+      compute();
+      draw();
+    },
     text() {
       const gaps = exact.map((weight, i) => Math.abs(weight - polynomial[i]));
       const most = exact.indexOf(Math.max(...exact));

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ WHOLE = re.compile(r"book-([0-9a-f]{12})\.css")
 TRIMMED = re.compile(r"book-([0-9a-f]{12})(?:-[0-9a-f]{12})?\.css")
 NAMED = re.compile(r'\b(?:class|id)="([^"]*)"')
 SCRIPT = re.compile(r"<script(?![^>]*json)[^>]*>(.*?)</script>", re.S)
+STYLE = re.compile(r"<style[^>]*>.*?</style>", re.S)
 WORD = re.compile(r"[\w-]+")
 GROUPS = ("media", "supports", "layer", "container")  # at-rules around other rules
 
@@ -109,7 +110,7 @@ def names_in(pages: Iterable[str], scripts: Iterable[str]) -> frozenset[str]:
     """Classes and identifiers of pages, and every word of a script."""
     used: set[str] = set()
     for page in pages:
-        for names in NAMED.findall(page):
+        for names in NAMED.findall(STYLE.sub("", page)):
             used.update(names.split())
         for script in SCRIPT.findall(page):
             used.update(WORD.findall(script))
@@ -120,24 +121,32 @@ def names_in(pages: Iterable[str], scripts: Iterable[str]) -> frozenset[str]:
 
 def trimmed(text: str, names: frozenset[str]) -> str:
     """A style sheet without the rules that can apply to nothing of these names."""
-    rules = tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True)
-    return "\n".join(_kept(rules, names))
+    return kept_rules(text, lambda selector: names.issuperset(selected_names(selector)))
 
 
-def _kept(rules: Iterable[Any], names: frozenset[str]) -> Iterator[str]:
+def kept_rules(text: str, applies: Callable[[list[Any]], bool]) -> str:
+    """A style sheet with the selectors that ``applies`` says can apply."""
+    return "\n".join(_kept(readable_rules(text), applies))
+
+
+def readable_rules(text: str | Iterable[Any]) -> list[Any]:
+    """The rules of a style sheet, or of what stands within a rule."""
+    rules = tinycss2.parse_rule_list(text, skip_comments=True, skip_whitespace=True)
     for rule in rules:
         if rule.type == "error":
             raise PipelineError(f"a style sheet cannot be read: {rule.message}")
+    return list(rules)
+
+
+def _kept(rules: list[Any], applies: Callable[[list[Any]], bool]) -> Iterator[str]:
+    for rule in rules:
         if rule.type == "qualified-rule":
-            selectors = [s for s in _selectors(rule.prelude) if _applies(s, names)]
+            selectors = [each for each in _selectors(rule.prelude) if applies(each)]
             if selectors:
-                yield f"{','.join(map(_text, selectors))}{{{_text(rule.content)}}}"
+                yield f"{','.join(map(text_of, selectors))}{{{text_of(rule.content)}}}"
         elif rule.content is not None and rule.lower_at_keyword in GROUPS:
-            inner = tinycss2.parse_rule_list(
-                rule.content, skip_comments=True, skip_whitespace=True
-            )
-            if kept := "".join(_kept(inner, names)):
-                yield f"@{rule.at_keyword} {_text(rule.prelude)}{{{kept}}}"
+            if kept := "".join(_kept(readable_rules(rule.content), applies)):
+                yield f"@{rule.at_keyword} {text_of(rule.prelude)}{{{kept}}}"
         else:
             yield rule.serialize()
 
@@ -153,18 +162,17 @@ def _selectors(prelude: Iterable[Any]) -> list[list[Any]]:
     return selectors
 
 
-def _applies(selector: list[Any], names: frozenset[str]) -> bool:
-    """Say whether all that a selector names is there; brackets are not looked into."""
+def selected_names(selector: list[Any]) -> list[str]:
+    """Classes and identifiers that a selector names; brackets are not looked into."""
     after = zip([None, *selector], selector, strict=False)
-    named = [
+    return [
         token.value
         for before, token in after
         if token.type == "hash" or before == "." and token.type == "ident"
     ]
-    return names.issuperset(named)
 
 
-def _text(tokens: Iterable[Any]) -> str:
+def text_of(tokens: Iterable[Any]) -> str:
     """Tokens as text, without comments and with single blanks."""
     return "".join(
         " " if token.type == "whitespace" else token.serialize()

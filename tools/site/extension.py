@@ -22,6 +22,7 @@ from tools.site import (
 )
 from tools.site.bundle import trim_style_sheets
 from tools.site.finish import finish
+from tools.site.first_rules import write_first_rules
 from tools.site.moved import write_moved
 from tools.site.plain import notebook as plain
 from tools.texts import texts
@@ -68,6 +69,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
         wheel.build(folder)
         kernels.build(folder)
         trim_style_sheets(folder)
+        write_first_rules(folder)
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -20,6 +20,7 @@ from bs4.element import Script
 from tools.command import NOT_FOUND, PipelineError
 from tools.site.bundle import one_style_sheet
 from tools.site.cells import fold_cells
+from tools.site.first_rules import put_first_rules
 from tools.site.head import ROOT_PAGE
 from tools.site.markup import one, parsed, some
 from tools.site.pieces import write_index, write_pieces
@@ -47,11 +48,14 @@ SYSTEM = (
 CODE = (
     'document.documentElement.dataset.code = localStorage.getItem("code") || "ideas";'
 )
-# While the page comes in, what is far below the window is not laid out (page.css). Who
-# comes back, or to a place in the page, is there at once.
+# While the page comes in, what is far below the window is not laid out (page.css), and
+# the stored pictures of an exhibit wait for what moves in their place. Who comes back,
+# or to a place in the page, is there at once; and book.mjs may fail to come.
 ARRIVING = (
     'if (!location.hash && performance.getEntriesByType("navigation")[0]?.type ==='
-    ' "navigate") document.documentElement.dataset.arriving = "";'
+    ' "navigate") document.documentElement.dataset.arriving = "";\n'
+    'addEventListener("DOMContentLoaded",'
+    " () => delete document.documentElement.dataset.arriving);"
 )
 # What the theme measures at every load, in closed folds too: narrow.mjs measures what
 # is shown.
@@ -136,6 +140,7 @@ def finish_page(tree: BeautifulSoup, name: str) -> dict[str, int]:
     name_exhibits(tree, name)
     put_exhibits_first(tree, name)
     put_style_first(tree, name)
+    put_first_rules(tree, name)
     return mended
 
 

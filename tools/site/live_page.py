@@ -20,6 +20,7 @@ from tools.command import PipelineError
 from tools.launch import BINDER, BRANCH
 from tools.site.cells import as_cells
 from tools.site.finish import set_policy
+from tools.site.first_rules import take_first_rules
 from tools.site.markup import one, parsed
 
 SUFFIX = ".live.html"
@@ -87,6 +88,7 @@ def live_page(
     """The live twin of one finished page."""
     tree, cells = parsed(html), hidden_cells(notebook)
     as_cells(tree)
+    take_first_rules(tree, name)
     if len(tree.select("div.cell_input")) != cells.count(None):
         raise PipelineError(
             f"{name}: its cells are not those of its notebook; make site"

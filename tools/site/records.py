@@ -12,6 +12,7 @@ from tools.kernels.parity import RECORD as PARITY
 from tools.mutants.record import RECORD as MUTANTS
 from tools.notebooks import FACTS
 from tools.paint import RECORD as PAINT
+from tools.paint import told_of_globe
 from tools.reseed import RESULTS as RESEED
 from tools.reseed import Rate, counts_of_runs, rates
 from tools.site.directives import Page, table
@@ -201,7 +202,7 @@ class Growths(Page):
 
 
 class Paints(Page):
-    """Shows when a page is first seen and first moves."""
+    """Shows when a page is first seen and first moves, and how fast it moves then."""
 
     def run(self) -> list[nodes.Node]:
         sight = self.read(PAINT)
@@ -217,7 +218,10 @@ class Paints(Page):
             for each in sight["pages"]
         ]
         heads = ["page", "first contentful paint", "first movement", "on the wire"]
-        return [nodes.paragraph(text=f"On {sight['date']}:"), table(heads, lines)]
+        told = [nodes.paragraph(text=f"On {sight['date']}:"), table(heads, lines)]
+        if "globe" in sight:  # which a record of before has not
+            told.append(nodes.paragraph(text=told_of_globe(sight["globe"])))
+        return told
 
 
 class Parity(Page):
