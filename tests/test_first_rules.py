@@ -169,11 +169,13 @@ def test_where_nothing_can_move_the_stored_pictures_stand(site, browser):
 # How each element as far as the exhibit looks, but for the pictures of icons: noted
 # under a name, and compared with what was noted under it before.
 LOOKS = """(name) => {
+  const note = document.querySelector(".exhibit-note"); // which may still change
+  note.textContent = note.dataset.now = "";
   const looks = [...document.querySelectorAll("body, body *:not(script, link, svg *)")]
     .flatMap((element) => [null, "::before", "::after"].map((pseudo) => {
       const style = getComputedStyle(element, pseudo);
       if (pseudo && style.content === "none") return [];
-      return [`${element.outerHTML.slice(0, 60)} ${pseudo ?? ""}`,
+      return [`${element.tagName} ${element.getAttribute("class")} ${pseudo ?? ""}`,
         ...[...style].filter((property) => !/^--|mask/.test(property))
           .map((property) => `${property}: ${style.getPropertyValue(property)}`)];
     }));
