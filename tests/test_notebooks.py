@@ -155,7 +155,8 @@ PROCESSOR = """
 import os
 from numpy._core import _multiarray_umath as core
 wide = [x for x in core.__cpu_dispatch__ if "512" in x or x == "X86_V4"]   # choices
-print(os.environ["OPENBLAS_CORETYPE"], any(map(core.__cpu_features__.get, wide)))
+kernel = os.environ["OPENBLAS_CORETYPE"], os.environ["OPENBLAS_NUM_THREADS"]
+print(*kernel, any(map(core.__cpu_features__.get, wide)))
 """
 
 
@@ -167,7 +168,7 @@ def test_kernels_calculate_alike_on_every_processor(book, monkeypatch):
     notebooks.main([], book)
     made = path.with_suffix(".ipynb")
     *_, cell = nbformat.read(made, 4).cells
-    assert [output.text for output in cell.outputs] == ["Haswell False\n"]
+    assert [output.text for output in cell.outputs] == ["Haswell 1 False\n"]
     line = ["-m", "pytest", "-q", "-p", "conftest", "--nbval", "--nbval-current-env"]
     compared = subprocess.run(
         [sys.executable, *line, made], cwd=ROOT, capture_output=True, text=True

@@ -13,10 +13,14 @@ from pathlib import Path
 
 # numpy and OpenBLAS choose their instructions by the processor, and round differently
 # with each choice; training a network makes such a difference visible. Stored outputs
-# are made and compared with what every x86-64 since 2013 has.
+# are made and compared with what every x86-64 since 2013 has. Several threads of linear
+# algebra round differently too.
 ALIKE = {
     "OPENBLAS_CORETYPE": "Haswell",
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
 }
 
 START = """import runpy
