@@ -5,7 +5,14 @@ async ({ body, edition, answers }) => {
   const article = document.querySelector("article");
   const reader = edition === "reader";
   document.documentElement.dataset.paper = edition;
-  if (body) article.innerHTML = body;
+  if (body) {
+    // The style sheet may stand behind an exhibit that goes: it takes its place again.
+    const sheet = article.querySelector("link[rel=stylesheet]");
+    const loaded = new Promise((resolve) => (sheet ? sheet.addEventListener("load", resolve, { once: true }) : resolve()));
+    if (sheet) document.getElementById("first-rules").replaceWith(sheet);
+    await loaded;
+    article.innerHTML = body;
+  }
   const words = (e) => e.textContent.replace(/\s+/g, " ").trim();
   const capital = (text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase());
   const element = (tag, attributes, ...inside) => {

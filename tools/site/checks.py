@@ -240,7 +240,7 @@ def variants(count: int) -> str:
 
 
 def beside(numbers: Numbers, kind: str) -> str:
-    """What was measured, and what the claim says of it."""
+    """Measurement and prediction of a verdict, in words."""
     says = "predicted" if kind == "holds" else "it would be"
     return f"{numbers.measured}, {says} {numbers.predicted}"
 
