@@ -178,7 +178,7 @@ def test_kernels_calculate_alike_on_every_processor(book, monkeypatch):
     compared = subprocess.run(
         [sys.executable, *line, made], cwd=ROOT, capture_output=True, text=True
     )
-    assert "Sandybridge False" in compared.stdout
+    assert "Sandybridge 1 False" in compared.stdout
 
 
 def edit(book, name, old, new):

@@ -41,7 +41,7 @@ MADE = re.compile(r"[\"'`<]([a-z][a-z0-9]*)[\"'`>\s]")
 
 
 class Seen(NamedTuple):
-    """What pages have up to the end of their exhibits, or a script may put there."""
+    """Names up to the end of the exhibits of pages, or that a script may put there."""
 
     names: frozenset[str]  # classes and identifiers, and every word of a script
     elements: frozenset[str]
@@ -108,7 +108,7 @@ def beginning(page: str) -> str:
 
 
 def seen_in(beginnings: Iterable[str], static: Path) -> Seen:
-    """What the beginnings of pages have, and what their exhibits' scripts may add."""
+    """Names that beginnings of pages have, and those that their scripts may add."""
     beginnings = list(beginnings)
     heads = [page.partition(f'<style id="{FIRST}"')[0] for page in beginnings]
     files = {file for head in heads for file in SCRIPT.findall(head)}
@@ -151,7 +151,7 @@ def declared(rules: Iterable[Any]) -> Iterator[tuple[str, set[str]]]:
 
 
 def declarations(rule: Any) -> list[Any]:
-    """What a rule sets, but for pictures: the icons alone cost as much as all the rest.
+    """Declarations of a rule without pictures: icons cost as much as all the rest.
 
     For each a browser opens a document. What is no declaration it passes over.
     """
@@ -221,7 +221,7 @@ def written(rules: Iterable[Any], read: set[str]) -> Iterator[str]:
 
 
 def names_of(rule: Any) -> Iterator[str]:
-    """What other rules call letters or movements that a rule is about."""
+    """Names that other rules give to the letters or movements of a rule."""
     if rule.lower_at_keyword == "font-face":
         for each in declarations(rule):
             if each.lower_name == "font-family":
