@@ -8,10 +8,10 @@ becomes a chip at the end of the paragraph before it, and neighbors share one ch
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, PageElement, Tag
 
 from tools.command import PipelineError
 from tools.site.checks import chip
@@ -44,7 +44,7 @@ def fold_cells(tree: BeautifulSoup, name: str) -> None:
         if last >= 0:
             make_chip(run[: last + 1])
         if silent := run[last + 1 :]:
-            figure = following(silent[-1])
+            figure = adjacent(silent[-1].next_siblings)
             if figure is not None and is_figure(figure):
                 join(silent, figure)
             else:
@@ -141,31 +141,21 @@ def runs(cells: list[Tag]) -> list[list[Tag]]:
     for cell in cells:
         if not (is_silent(cell) or is_check(cell)):
             continue
-        if groups and previous(cell) is groups[-1][-1]:
+        if groups and adjacent(cell.previous_siblings) is groups[-1][-1]:
             groups[-1].append(cell)
         else:
             groups.append([cell])
     return groups
 
 
-def previous(element: Tag) -> Tag | None:
-    """The element before one, if no text stands between them."""
-    before = element.previous_sibling
-    while before is not None and not isinstance(before, Tag):
-        if before.strip():
+def adjacent(siblings: Iterable[PageElement]) -> Tag | None:
+    """The first element of some siblings, if no text stands before it."""
+    for each in siblings:
+        if isinstance(each, Tag):
+            return each
+        if str(each).strip():
             return None
-        before = before.previous_sibling
-    return before
-
-
-def following(element: Tag) -> Tag | None:
-    """The element after one, if no text stands between them."""
-    after = element.next_sibling
-    while after is not None and not isinstance(after, Tag):
-        if after.strip():
-            return None
-        after = after.next_sibling
-    return after
+    return None
 
 
 def is_figure(element: Tag) -> bool:
@@ -218,7 +208,7 @@ def make_chip(run: list[Tag]) -> None:
 
     The cells between them are a part of the check, and their code stands below it.
     """
-    before = previous(run[0])
+    before = adjacent(run[0].previous_siblings)
     items = [item for cell in run for item in cell.select(".verdict")]
     around = chip_of(items, run[0])
     for cell in run:
