@@ -544,10 +544,21 @@ def test_curve_plot_keeps_names_apart():
     places = sorted(text.xy[1] for text in ax.texts)
     assert len(places) == 3 and min(np.diff(places)) > 0.08
     assert all(0 <= place <= 1 for place in places)
-    # Each name has the color and the marker of its curve beside it.
-    drawn, keys = ax.lines[:3], ax.lines[3:]
-    styles = {(line.get_color(), line.get_marker()) for line in drawn}
-    assert styles == {(line.get_color(), line.get_marker()) for line in keys}
+    # A line of its color leads from the end of each curve to its name.
+    ends = {line.get_color(): (x[-1], y[-1]) for line in ax.lines[:3]
+            for x, y in [line.get_data()]}  # fmt: skip
+    for leader, name in zip(ax.lines[3:], ax.texts, strict=True):
+        start, stop = leader.get_xydata()
+        at = (ax.transData - ax.transAxes).transform(ends.pop(leader.get_color()))
+        assert start == pytest.approx(np.clip(at, 0, 1))
+        assert stop[0] < name.xy[0] and stop[1] == name.xy[1]
+    assert not ends
+
+
+def test_a_curve_that_ends_outside_keeps_its_name_at_the_edge():
+    ax = curves(curves={"far": [1, 2, 99], "low": [1, 1, -5]}).axes[0]
+    assert [text.xy[1] for text in ax.texts] == [0, 1]
+    assert all(0 <= y <= 1 for line in ax.lines[2:] for y in line.get_ydata())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
 
 from lib.core.checks import as_float, require_finite
-from lib.figures.theme import COLORS, INK, MARKERS
 
 _RAISED = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
 
@@ -85,38 +84,44 @@ def require_limits(
     return float(ends[0]), float(ends[1])
 
 
-def height(ax: Axes, x: float, y: float) -> float:
-    """Height of a point in the axes, 0 to 1; 0 for what a logarithm cannot show."""
-    if ax.get_yscale() == "log":
-        y = max(y, ax.get_ylim()[0])
-    place = (ax.transData - ax.transAxes).transform((x, y))
-    return float(place[1])
-
-
 def name_ends(
-    ax: Axes, heights: list[float], names: list[str], marks: Sequence[int | None]
+    ax: Axes,
+    ends: Sequence[tuple[float, float]],
+    names: Sequence[str],
+    colors: Sequence[str],
 ) -> None:
-    """Write names right of the axes, near the heights and apart from one another.
+    """Write names right of the axes, apart from one another.
 
-    Each has its marker and color before it, or a short line of ink for None.
+    A thin line of its color joins each name to the place where its curve ends; a mark
+    before the name would look like one more value.
     """
     step = 0.085  # of the height of the axes: a line of text
+    across, heights = np.transpose([_in_axes(ax, *end) for end in ends])
     order = np.argsort(heights)
-    placed = np.clip(np.asarray(heights)[order], 0, 1)
+    placed = heights[order]
     for k in range(1, len(placed)):
         placed[k] = max(placed[k], placed[k - 1] + step)
-    placed -= max(0.0, placed[-1] - 1)
+    placed[-1] = min(placed[-1], 1.0)
     for k in range(len(placed) - 2, -1, -1):
         placed[k] = min(placed[k], placed[k + 1] - step)
     for place, i in zip(placed, order, strict=True):
-        mark = marks[i]
-        look = (
-            {"color": INK, "linewidth": 1.4}
-            if mark is None
-            else {"color": COLORS[mark], "marker": MARKERS[mark]}
-        )
-        across = [1.015, 1.045] if mark is None else [1.03]
         ax.plot(
-            across, [place] * len(across), transform=ax.transAxes, clip_on=False, **look
+            [across[i], 1.045],
+            [heights[i], place],
+            color=colors[i],
+            linewidth=0.8,
+            zorder=0.5,
+            transform=ax.transAxes,
+            clip_on=False,
         )
         ax.annotate(names[i], (1.06, place), xycoords="axes fraction", va="center")
+
+
+def _in_axes(ax: Axes, x: float, y: float) -> tuple[float, float]:
+    """A point in fractions of the axes, 0 to 1; 0 for what a logarithm cannot show."""
+    if ax.get_xscale() == "log":
+        x = max(x, ax.get_xlim()[0])
+    if ax.get_yscale() == "log":
+        y = max(y, ax.get_ylim()[0])
+    place = (ax.transData - ax.transAxes).transform((x, y))
+    return tuple(np.clip(place, 0, 1))

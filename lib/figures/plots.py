@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core.checks import Array, as_float, require_finite, require_positive
-from lib.figures.axes import height, logarithmic, name_ends, set_axes
+from lib.figures.axes import logarithmic, name_ends, set_axes
 from lib.figures.theme import COLORS, INK, MARKERS, style
 
 
@@ -125,7 +125,7 @@ def curve_plot(
     ylim: tuple[float, float],
     log: str = "",
 ) -> Figure:
-    """Curves over one variable, each with its marker and its name at the right end.
+    """Curves over one variable, each with markers and its name at the right end.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def curve_plot(
         every = max(1, at.size // 12)  # about twelve markers on a curve
         for i, y in enumerate(lines.values()):
             ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=every)
-        ends = [height(ax, at[-1], y[-1]) for y in lines.values()]
-        name_ends(ax, ends, list(lines), [*range(len(lines))])
+        ends = [(at[-1], y[-1]) for y in lines.values()]
+        name_ends(ax, ends, [*lines], COLORS)
     return fig
 
 
@@ -219,11 +219,11 @@ def compare_plot(
                     x, y, 2 * noise[0], fmt="none", ecolor=COLORS[i], elinewidth=1.2
                 )
             ax.plot(x, y, linestyle="none", marker=MARKERS[i], color=COLORS[i])
-        marks: list[int | None] = [*range(len(dots))]
-        ends = [height(ax, x[-1], y[-1]) for x, y, *_ in dots.values()]
         alone = {name: line for name, line in lines.items() if name not in dots}
-        ends += [height(ax, x[-1], y[-1]) for x, y in alone.values()]
-        name_ends(ax, ends, [*dots, *alone], marks + [None] * len(alone))
+        named = {**dots, **alone}
+        colors = [*COLORS[: len(dots)], *[INK] * len(alone)]
+        ends = [(x[-1], y[-1]) for x, y, *_ in named.values()]
+        name_ends(ax, ends, [*named], colors)
     return fig
 
 
