@@ -28,7 +28,7 @@ export default ({ stage, state, values, call, act, put }) => {
   verdict.setAttribute("role", "status");
   stage.append(menu, canvas, verdict);
   const arrays = {};
-  for (const name of ["score", "chance", "place", "share", "node", "weight", "orders", "log_factorial"]) arrays[name] = Float64Array.from(state[name]);
+  for (const name of ["score", "chance", "place", "share", "normal", "part", "node", "weight", "orders", "log_factorial"]) arrays[name] = Float64Array.from(state[name]);
   let now, colors, chosen = state.chosen;
 
   const ask = (name, inputs) => {
@@ -39,11 +39,11 @@ export default ({ stage, state, values, call, act, put }) => {
   const compute = () => {
     const { width, depth, heads, tokens, spread } = values;
     const { branch } = state;
-    const { score, chance, place, share, node, weight, orders, log_factorial } = arrays;
+    const { score, chance, place, share, normal, part, node, weight, orders, log_factorial } = arrays;
     const keys = width / heads;
     const beta = spread * Math.sqrt(keys);
     const lengths = ask("lengths", { width, depth, branch });
-    const law = ask("kurtosis", { z: score.length, p: place.length, width, heads, key_width: keys, tokens, spread, score, chance, place, share });
+    const law = ask("kurtosis", { z: score.length, p: place.length, q: part.length, width, heads, key_width: keys, tokens, spread, score, chance, place, share, normal, part });
     const context = ask("context", { tokens, beta, key_width: keys });
     const wendel = ask("hemisphere", { g: node.length, tokens, width, node, weight });
     const order = ask("order", { r: orders.length, spread, orders, log_factorial });

@@ -23,6 +23,8 @@ TOKENS, SPREADS = (16.0, 131072.0), (0.05, 2.0)
 LEAST_KEYS = 4.0  # coordinates of a head; the formulas are not made for fewer
 BRANCH = sqrt(0.5)  # γ: skip connection and branch weigh alike
 _NOISE = numbers.noise(BRANCH)
+# What the state calls the fields of numbers.ScoreNodes.
+_SCORE_NODES = ("score", "chance", "place", "share", "normal", "part")
 # Said of a network of one's own, and of layers that are all alike.
 UNKNOWN = "positions, your nonlinearity and normalization"
 SUPPOSED = "With random weights and branches as heavy as skip connections,"
@@ -163,12 +165,13 @@ def _sizes(name: str) -> dict[str, float]:
 
 def _nodes() -> dict[str, Any]:
     """Nodes for all positions of the sliders."""
-    score = numbers.score_nodes(TOKENS[1], SPREADS[1])
+    # It prints three digits, and answers a slider in each frame.
+    score = numbers.score_nodes(TOKENS[1], SPREADS[1], spacing=1.5)
     node, weight = numbers.gauss_nodes()
     orders, log_factorial = numbers.factorials(40)
     return {
-        "score": score.z, "chance": score.chance, "place": score.place,
-        "share": score.share, "node": node, "weight": weight, "orders": orders,
+        **dict(zip(_SCORE_NODES, score, strict=True)),
+        "node": node, "weight": weight, "orders": orders,
         "log_factorial": log_factorial,
     }  # fmt: skip
 
@@ -187,9 +190,7 @@ def readings(
     require_count("depth", round(depth), most=int(DEPTHS[1]))
     key_width = width / heads
     beta = spread * sqrt(key_width)
-    nodes = numbers.ScoreNodes(
-        *(np.asarray(state[name]) for name in ("score", "chance", "place", "share"))
-    )
+    nodes = numbers.ScoreNodes(*(np.asarray(state[name]) for name in _SCORE_NODES))
     law = numbers.kurtosis(width, heads, key_width, tokens, spread, nodes)
     orders, log_factorial = (np.asarray(state[n]) for n in ("orders", "log_factorial"))
     errors = numbers.order_errors(spread, orders, log_factorial)

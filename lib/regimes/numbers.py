@@ -78,12 +78,17 @@ def pre_norm_spread(width: Any, depth: Any) -> Any:
 
 
 class ScoreNodes(NamedTuple):
-    """Nodes and weights of a standard normal score, and of (0, 1)."""
+    """Nodes and weights of a standard normal score, of (0, 1), and of a wide integrand.
+
+    The last pair is that of Gauss and Hermite, for what is smooth in a normal variable.
+    """
 
     z: Array
     chance: Array
     place: Array
     share: Array
+    normal: Array
+    part: Array
 
 
 def overlap(tokens: Any, spread: Any, nodes: ScoreNodes) -> tuple[Any, Any, Any]:
@@ -105,38 +110,46 @@ def overlap(tokens: Any, spread: Any, nodes: ScoreNodes) -> tuple[Any, Any, Any]
 
     Parameters
     ----------
-    tokens, spread : float
-        m and σ.
+    tokens : float
+        m.
+    spread : float or array
+        σ; the results have its shape.
     nodes : ScoreNodes
         Those of :func:`score_nodes`.
     """
-    z, weights, place, share = nodes
+    z, weights, place, share, *_ = nodes
+    spread = np.expand_dims(spread, -1)  # (..., 1), beside the places
     low = -np.log(tokens) - 20 - 12 * spread
     high = 4 + 12 * spread
-    x = np.exp(np.minimum((low + (high - low) * place)[:, None] + spread * z, _TOP))
+    level = low + (high - low) * place  # (..., p)
+    x = np.exp(
+        np.minimum(level[..., None] + spread[..., None] * z, _TOP)
+    )  # (..., p, z)
     kept = weights * np.exp(-x)
-    lost = np.minimum(np.sum(-weights * np.expm1(-x), axis=1), 1 - 2.0**-53)
+    lost = np.minimum(np.sum(-weights * np.expm1(-x), axis=-1), 1 - 2.0**-53)
     all_kept = (high - low) * share * np.exp(tokens * np.log1p(-lost))
     # Where that is 0 to rounding, it does not matter what it is multiplied by.
-    total = np.maximum(np.sum(kept, axis=1), _LEAST)
-    mu = np.sum(kept * x, axis=1) / total
-    d = x - mu[:, None]
+    total = np.maximum(np.sum(kept, axis=-1), _LEAST)
+    mu = np.sum(kept * x, axis=-1) / total
+    d = x - mu[..., None]
     square = kept * d**2
     v, third, fourth = (
-        np.sum(each, axis=1) / total for each in (square, square * d, square * d**2)
+        np.sum(each, axis=-1) / total for each in (square, square * d, square * d**2)
     )
-    others, excess = tokens - 1, (tokens - 1) * np.sum(all_kept * v)
+    others = tokens - 1
+    excess = others * np.sum(all_kept * v, axis=-1)  # (...,)
     # V grows as x does with σ, and M_0 falls.
     faster = kept * x * z
-    grown = np.sum(faster * (2 * d - d**2), axis=1)
-    fallen = others * v * np.sum(faster, axis=1)
-    slope = others * np.sum(all_kept * (grown - fallen) / total)
-    mean, shift = 1 / tokens + excess, tokens * excess * mu  # (mr − 1)μ
-    rest = 1 - mean
+    grown = np.sum(faster * (2 * d - d**2), axis=-1)
+    fallen = others * v * np.sum(faster, axis=-1)
+    slope = others * np.sum(all_kept * (grown - fallen) / total, axis=-1)
+    mean = 1 / tokens + excess
+    r, rest = mean[..., None], 1 - mean[..., None]
+    shift = tokens * excess[..., None] * mu  # (mr − 1)μ
     # Each token adds (1 − r)(d² − V) − 2(mr − 1)μd, each pair −2r dd'.
     one = rest**2 * (fourth - v**2) - 4 * rest * shift * third + 4 * shift**2 * v
-    both = one + 2 * others * (mean * v) ** 2 + tokens * (rest * v - shift * mu) ** 2
-    return mean, tokens / 6 * np.sum(all_kept * both), slope
+    both = one + 2 * others * (r * v) ** 2 + tokens * (rest * v - shift * mu) ** 2
+    return mean, tokens / 6 * np.sum(all_kept * both, axis=-1), slope
 
 
 def kurtosis(
@@ -167,12 +180,10 @@ def kurtosis(
         heads grow wide.
     """
     mean, variance, slope = overlap(tokens, spread, nodes)
-    by_head = [
-        (share, *overlap(tokens, spread * np.sqrt(node), nodes))
-        for node, share in _chi_square_nodes(key_width)
-    ]
-    first = sum(share * one for share, one, *_ in by_head)
-    varied = sum(share * (two + (one - first) ** 2) for share, one, two, _ in by_head)
+    lengths = _chi_square(key_width, nodes.normal)  # of a query, over their mean
+    one, two, _ = overlap(tokens, spread * np.sqrt(lengths), nodes)
+    first = np.sum(nodes.part * one)
+    varied = np.sum(nodes.part * (two + (one - first) ** 2))
     c = 3 * variance / mean**2
     given = 3 * (2 + (key_width + 2) * varied / first**2) / key_width
     # Derivative of the mean of u by an entry of V beside the diagonal, at V = I: that
@@ -207,7 +218,8 @@ def tied_weight(tokens: Any, beta: Any, key_width: Any, cosine: Any = 0.0) -> An
     :math:`e^{r \sqrt{2 \log m}}`.
     """
     total, log = 0.0, np.log(tokens)
-    for node, chance in _chi_square_nodes(key_width):
+    for z, chance in _NORMAL_NODES:
+        node = _chi_square(key_width, z)
         square = node * beta**2 / key_width * (1 - cosine)
         frozen = np.sqrt(2 * log * square) - log
         others = np.where(square < 2 * log, square / 2, frozen)
@@ -218,17 +230,14 @@ def tied_weight(tokens: Any, beta: Any, key_width: Any, cosine: Any = 0.0) -> An
     return total
 
 
-def _chi_square_nodes(degrees: Any) -> list[tuple[Any, Any]]:
-    """Nodes and weights for the mean over a chi-square variable over its degrees.
+def _chi_square(degrees: Any, normal: Any) -> Any:
+    """A chi-square variable over its degrees, as a function of a normal one.
 
-    Its third root is nearly normal (Wilson and Hilferty), so they are those of Gauss
-    and Hermite. From four degrees on the kurtosis is accurate to 0.1 %.
+    Its third root is nearly normal (Wilson and Hilferty). From four degrees on the
+    kurtosis is accurate to 0.1 %.
     """
     noise = 2 / (9 * degrees)
-    return [
-        (np.maximum(1 - noise + z * np.sqrt(noise), 0) ** 3, share)
-        for z, share in _NORMAL_NODES
-    ]
+    return np.maximum(1 - noise + normal * np.sqrt(noise), 0) ** 3
 
 
 def layer_cosine(cosine: Any, tokens: Any, beta: Any, branch: Any) -> Any:
@@ -353,14 +362,20 @@ def order_errors(spread: Any, orders: Array, log_factorial: Array) -> Any:
     return np.sqrt(np.sum(beyond * terms, axis=1) / np.expm1(spread**2))
 
 
-def score_nodes(tokens: float, spread: float) -> ScoreNodes:
-    """Trapezoid nodes of :func:`overlap` that are enough for its rounding."""
+def score_nodes(tokens: float, spread: float, spacing: float = 1.0) -> ScoreNodes:
+    """Trapezoid nodes of :func:`overlap`.
+
+    The sums of analytic functions converge geometrically: with the spacing 1 only
+    rounding is left, with 1.5 an error of about 1e-6, at less than half of the cost.
+    """
     ends = np.log(tokens) + 24 + 24 * spread
-    z = np.linspace(-12, 12, int(np.ceil(max(24 / 0.125, 24 * spread / 0.2))) + 1)
-    place = np.linspace(0, 1, int(np.ceil(ends / 0.2)) + 1)
+    each = max(24 / 0.125, 24 * spread / 0.2)
+    z = np.linspace(-12, 12, int(np.ceil(each / spacing)) + 1)
+    place = np.linspace(0, 1, int(np.ceil(ends / 0.2 / spacing)) + 1)
     chance = np.exp(-(z**2) / 2)
     share = np.full(place.size, 1 / (place.size - 1))
-    return ScoreNodes(z, chance / chance.sum(), place, share)
+    normal, part = np.transpose(_NORMAL_NODES)
+    return ScoreNodes(z, chance / chance.sum(), place, share, normal, part)
 
 
 def gauss_nodes(count: int = 256) -> tuple[Array, Array]:

@@ -201,6 +201,19 @@ def test_kurtosis_of_narrow_heads_and_of_random_tokens(n, fixed):
         assert kurtosis - law["given"] > 0.7 * law["a"] / n > 5 * noise
 
 
+@pytest.mark.parametrize("tokens", [4.0, 1024.0, 131072.0])
+@pytest.mark.parametrize("spread", [0.05, 0.3, 1.0, 2.0])
+def test_spacing_of_nodes_is_enough_for_what_it_promises(tokens, spread):
+    kept, wide, wider = (
+        np.array(
+            numbers.overlap(tokens, spread, numbers.score_nodes(tokens, spread, h))
+        )
+        for h in (0.5, 1.0, 1.5)
+    )
+    assert wide == pytest.approx(kept, rel=1e-11)
+    assert wider == pytest.approx(kept, rel=3e-6)
+
+
 @pytest.mark.parametrize("m", [8, 64, 512])
 def test_number_of_tokens_seen(m):
     scores = rng(m).standard_normal((20_000, m))

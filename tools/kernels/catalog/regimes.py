@@ -35,8 +35,10 @@ def regime_kurtosis(
     chance: Any,
     place: Any,
     share: Any,
+    normal: Any,
+    part: Any,
 ) -> Values:
-    nodes = numbers.ScoreNodes(score, chance, place, share)
+    nodes = numbers.ScoreNodes(score, chance, place, share, normal, part)
     return numbers.kurtosis(width, heads, key_width, tokens, spread, nodes)
 
 
@@ -65,7 +67,7 @@ def regime_order(spread: Any, orders: Any, log_factorial: Any) -> Values:
 
 def models(rng: np.random.Generator, **sizes: int) -> Values:
     """Sizes of a model, and as many nodes as their letters ask for."""
-    scores, places, nodes, terms = (sizes.get(letter, 1) for letter in "zpgr")
+    scores, places, parts, nodes, terms = (sizes.get(each, 1) for each in "zpqgr")
     node, weight = numbers.gauss_nodes(nodes)
     place, share = numbers.gauss_nodes(places)
     orders, log_factorial = numbers.factorials(terms)
@@ -87,6 +89,8 @@ def models(rng: np.random.Generator, **sizes: int) -> Values:
         "chance": np.full(scores, 1 / scores),
         "place": place,
         "share": share,
+        "normal": rng.standard_normal(parts),
+        "part": np.full(parts, 1 / parts),
         "node": node,
         "weight": weight,
         "orders": orders,
@@ -123,6 +127,8 @@ KERNELS = [
             "chance": ("z",),
             "place": ("p",),
             "share": ("p",),
+            "normal": ("q",),
+            "part": ("q",),
         },
         models,
     ),
