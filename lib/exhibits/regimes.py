@@ -166,7 +166,7 @@ def _sizes(name: str) -> dict[str, float]:
 def _nodes() -> dict[str, Any]:
     """Nodes for all positions of the sliders."""
     # It prints three digits, and answers a slider in each frame.
-    score = numbers.score_nodes(TOKENS[1], SPREADS[1], spacing=1.5)
+    score = numbers.score_nodes(TOKENS[1], SPREADS[1], spacing=2)
     node, weight = numbers.gauss_nodes()
     orders, log_factorial = numbers.factorials(40)
     return {

@@ -208,10 +208,10 @@ def test_spacing_of_nodes_is_enough_for_what_it_promises(tokens, spread):
         np.array(
             numbers.overlap(tokens, spread, numbers.score_nodes(tokens, spread, h))
         )
-        for h in (0.5, 1.0, 1.5)
+        for h in (0.5, 1.0, 2.0)
     )
     assert wide == pytest.approx(kept, rel=1e-11)
-    assert wider == pytest.approx(kept, rel=3e-6)
+    assert wider == pytest.approx(kept, rel=3e-4)
 
 
 @pytest.mark.parametrize("m", [8, 64, 512])
