@@ -24,6 +24,7 @@ from lib.figures import (
     COLORS,
     INK,
     BookFigure,
+    compare_plot,
     curve_plot,
     explore,
     figure,
@@ -553,6 +554,23 @@ def test_curve_plot_keeps_names_apart():
         assert start == pytest.approx(np.clip(at, 0, 1))
         assert stop[0] < name.xy[0] and stop[1] == name.xy[1]
     assert not ends
+
+
+def test_names_stand_at_ends_that_are_far_from_the_edge():
+    x = np.arange(5.0)
+    plot = compare_plot(
+        {"short": (x[:3], x[:3]), "long": (x, x / 2)},
+        {"long": (x[::-1], x[::-1] / 2), "line": (x[:2], x[:2])},
+        xlabel="x", ylabel="y", xlim=(0, 4), ylim=(0, 4),
+    )  # fmt: skip
+    ax = plot.axes[0]
+    places = {text.get_text(): text.xy for text in ax.texts}
+    assert places["short"] == pytest.approx((0.5, 0.5))
+    assert places["line"] == pytest.approx((0.25, 0.25))
+    # Named where its line ends at the right, in whatever order the values are.
+    (leader,) = [line for line in ax.lines if line.get_linewidth() == 0.8]
+    assert leader.get_xydata()[0] == pytest.approx((1, 0.5))
+    assert places["long"] == pytest.approx((1.06, 0.5))
 
 
 def test_a_curve_that_ends_outside_keeps_its_name_at_the_edge():

@@ -200,8 +200,11 @@ export default ({ stage, state, values, act, put, redraw }) => {
     pen.rect(x0, y0, x1 - x0, y1 - y0);
     pen.clip();
     pen.strokeStyle = colors.ink;
-    pen.lineWidth = 1.5;
-    pen.setLineDash(dash);
+    // As on the map: a band where the front is wide.
+    const wide = state.kinds[edge] === "wide";
+    pen.lineWidth = wide ? 2.5 * dash[0] : 1.5;
+    pen.globalAlpha = wide ? 0.3 : 1;
+    pen.setLineDash(wide ? [] : dash);
     pen.beginPath();
     for (let j = 0; j < side; j++) pen.lineTo(x0 + j / (side - 1) * (x1 - x0), y1 - state.fronts[edge * side + j] * (y1 - y0));
     pen.stroke();

@@ -303,14 +303,17 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
         ax.contourf(x, y, blue, levels=levels, colors=fading)
         if plane.front:
             fine = np.geomspace(*plane.across[1:], 400)
-            ax.plot(fine, plane.front(fine), "--", color=INK, linewidth=1.2)
+            # As on the map: a band where the front is wide.
+            look = {"linewidth": 9, "alpha": 0.3} if plane.wide else {"linestyle": "--"}
+            ax.plot(fine, plane.front(fine), color=INK, **({"linewidth": 1.2} | look))
         ax.plot(*at, "o", color=COLORS[1], markeredgecolor=INK, markersize=8)
         ax.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         ax.set(xlabel=plane.across[0], ylabel=plane.up[0])
     shown = f"{value:.2g} %" if plane.half else f"{value:.0f} %"
     shown = shown if plane.unit else f"{value / 100:.2g}"
     shown = f"{90 * value / 100:.0f}°" if plane.unit == "°" else shown
-    front = "; the dashed line is the front" if plane.front else ""
+    drawn = "band" if plane.wide else "dashed line"
+    front = f"; the {drawn} is the front" if plane.front else ""
     return figure(
         fig,
         alt=f"A plane of {plane.across[0]} and {plane.up[0]} with logarithmic axes,"

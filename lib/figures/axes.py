@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
 
-from lib.core.checks import as_float, require_finite
+from lib.core.checks import Array, as_float, require_finite
 
 _RAISED = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
 
@@ -93,28 +93,36 @@ def name_ends(
     """Write names right of the axes, apart from one another.
 
     A thin line of its color joins each name to the place where its curve ends; a mark
-    before the name would look like one more value.
+    before the name would look like one more value. A curve that ends far from the right
+    edge has its name there.
     """
-    step = 0.085  # of the height of the axes: a line of text
-    across, heights = np.transpose([_in_axes(ax, *end) for end in ends])
-    order = np.argsort(heights)
-    placed = heights[order]
+    places = np.array([_in_axes(ax, *end) for end in ends])
+    far = places[:, 0] < 0.7
+    for i in np.flatnonzero(far).tolist():
+        ax.annotate(
+            names[i], places[i], (5, 0), "axes fraction",
+            textcoords="offset points", va="center",
+        )  # fmt: skip
+    order = np.flatnonzero(~far)[np.argsort(places[~far, 1])]
+    for height, i in zip(_spread(places[order, 1]), order.tolist(), strict=True):
+        (x, y), color = places[i], colors[i]
+        ax.plot(
+            [x, 1.045], [y, height], color=color, linewidth=0.8, zorder=0.5,
+            transform=ax.transAxes, clip_on=False,
+        )  # fmt: skip
+        ax.annotate(names[i], (1.06, height), xycoords="axes fraction", va="center")
+
+
+def _spread(heights: Array, step: float = 0.085) -> Array:
+    """Ascending heights, moved apart by a line of text, up to the top of the axes."""
+    placed = heights.copy()
     for k in range(1, len(placed)):
         placed[k] = max(placed[k], placed[k - 1] + step)
-    placed[-1] = min(placed[-1], 1.0)
-    for k in range(len(placed) - 2, -1, -1):
-        placed[k] = min(placed[k], placed[k + 1] - step)
-    for place, i in zip(placed, order, strict=True):
-        ax.plot(
-            [across[i], 1.045],
-            [heights[i], place],
-            color=colors[i],
-            linewidth=0.8,
-            zorder=0.5,
-            transform=ax.transAxes,
-            clip_on=False,
+    for k in range(len(placed) - 1, -1, -1):
+        placed[k] = min(
+            placed[k], 1.0 if k == len(placed) - 1 else placed[k + 1] - step
         )
-        ax.annotate(names[i], (1.06, place), xycoords="axes fraction", va="center")
+    return placed
 
 
 def _in_axes(ax: Axes, x: float, y: float) -> tuple[float, float]:

@@ -164,7 +164,8 @@ def curve_plot(
         every = max(1, at.size // 12)  # about twelve markers on a curve
         for i, y in enumerate(lines.values()):
             ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=every)
-        ends = [(at[-1], y[-1]) for y in lines.values()]
+        last = int(np.argmax(at))
+        ends = [(at[last], y[last]) for y in lines.values()]
         name_ends(ax, ends, [*lines], COLORS)
     return fig
 
@@ -219,10 +220,12 @@ def compare_plot(
                     x, y, 2 * noise[0], fmt="none", ecolor=COLORS[i], elinewidth=1.2
                 )
             ax.plot(x, y, linestyle="none", marker=MARKERS[i], color=COLORS[i])
-        alone = {name: line for name, line in lines.items() if name not in dots}
-        named = {**dots, **alone}
-        colors = [*COLORS[: len(dots)], *[INK] * len(alone)]
-        ends = [(x[-1], y[-1]) for x, y, *_ in named.values()]
+        named = {**dots, **lines}  # dots with a line are named where the line ends
+        colors = [*COLORS[: len(dots)], *[INK] * (len(named) - len(dots))]
+        last = [int(np.argmax(x)) for x, *_ in named.values()]
+        ends = [
+            (x[k], y[k]) for k, (x, y, *_) in zip(last, named.values(), strict=True)
+        ]
         name_ends(ax, ends, [*named], colors)
     return fig
 
