@@ -81,7 +81,9 @@ def test_nothing_volatile_is_stored(text):
         assert "execution" not in cell.metadata
         for output in cell.get("outputs", []):
             assert output.output_type != "error" and output.get("name") != "stderr"
-            assert not re.search(r"0x[0-9a-f]{8,}", json.dumps(output)), "an address"
+            # In the letters of a picture an address can stand by chance.
+            shown = re.sub(r"[A-Za-z0-9+/]{200,}", "", json.dumps(output))
+            assert not re.search(r"0x[0-9a-f]{8,}", shown), "an address"
 
 
 def test_cells_are_short_and_prose_interrupts_them(text):
