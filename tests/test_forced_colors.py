@@ -15,6 +15,7 @@ SEEN = {
     "details.statement-checks > summary": TEXT,
     "details.fold > summary": TEXT,
     "details.sd-dropdown > summary": TEXT,
+    "details.further > summary": TEXT,
     "article mjx-container": TEXT,
     "article .tag_idea pre": TEXT,
     "nav a.current": TEXT,

@@ -19,6 +19,7 @@ MET = {
     "checks of a statement": "details.statement-checks > summary",
     "folds": "details.fold > summary",
     "answers": "details.sd-dropdown > summary",
+    "sections with a star": "details.further > summary",
     "links with a preview": STATEMENT,
     "works with a preview": "article p a.internal[href*='bibliography']",
     "formulas with a preview": "article [data-tex] mjx-container",
@@ -167,7 +168,9 @@ def chapter(visit):
     return page, reach
 
 
-@pytest.mark.parametrize("kind", ["checks", "fold", "statement-checks", "sd-dropdown"])
+@pytest.mark.parametrize(
+    "kind", ["checks", "fold", "statement-checks", "sd-dropdown", "further"]
+)
 def test_enter_and_space_open_and_close_what_is_folded(chapter, kind):
     page, reach = chapter
     line = reach(f"article details.{kind} > summary")

@@ -216,7 +216,7 @@ def test_deck_is_printed_one_slide_a_sheet_with_answers(shown):
         "?.data.trim().slice(0, 15))"
     )
     source = (ROOT / "chapters/4-mean-field-sphere.md").read_text("utf-8")
-    questions = re.findall(r"^:+\{dropdown\} (?:Answer|Checkpoint)", source, re.M)
+    questions = re.findall(r"^:+\{dropdown\} (?:Answer|Checkpoint|Guess)", source, re.M)
     assert sum(map(bool, asked)) == len(questions) >= 2
     assert tab.locator(".slide-question").count() == len(questions)
     for sheet, answer in zip(document.pages, asked, strict=True):

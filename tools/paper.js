@@ -23,7 +23,7 @@ async ({ body, edition, answers }) => {
 
   // The full edition unfolds everything, the other what is text.
   for (const fold of article.querySelectorAll("details"))
-    fold.open = !reader || fold.matches(".sd-dropdown");
+    fold.open = !reader || fold.matches(".sd-dropdown, .further");
 
   // States that make the point: those the author named, else first, middle and last of
   // what has the most stops; what else moves is in its middle.

@@ -38,7 +38,7 @@ from tools.serve import HTML, STAMP, served, source_digest
 SCRIPT = Path(__file__).with_name("paper.js").read_text("utf-8")
 STYLE = Path(__file__).with_name("paper.css").read_text("utf-8")
 # How the folded answers of the book begin, and where readers then find them.
-ANSWERS = "Answer|Solution|Checkpoint"
+ANSWERS = "Answer|Solution|Checkpoint|Guess"
 SOLUTIONS = "paper-solutions"
 # Millimeters. The text is 158 wide: 85 characters of it, or 84 of code.
 WIDTH, HEIGHT, SIDE, TOP, BOTTOM = 210, 297, 26, 20, 24

@@ -145,7 +145,7 @@
   // what checks unfold to.
   const notes = all("h2").find((h) => title(h) === "Notes")?.parentElement;
   const blocks = all("p, figcaption, li, dd, td, th, h1, h2, h3, h4, summary").filter(
-    (e) => !e.querySelector("p, li, dd, td") && !e.closest(`pre, ${printed}, details:not(.sd-dropdown)`),
+    (e) => !e.querySelector("p, li, dd, td") && !e.closest(`pre, ${printed}, details:not(.sd-dropdown, .further)`),
   );
   const prose = blocks.map((e) => {
     const copy = e.cloneNode(true);

@@ -40,6 +40,12 @@ SECOND_EDITION = (
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 QUERIES = ("rank collapse", "heat", "Sinkhorn", "Bartlett")
 SCRIPT = Path(__file__).with_suffix(".js").read_text("utf-8")
+# A section with a star is a part of its page, and narrow.mjs sees that it has opened.
+WHOLE = """() => {
+  document.querySelectorAll('details.further').forEach((fold) => (fold.open = true));
+  const later = (done) => requestAnimationFrame(() => requestAnimationFrame(done));
+  return new Promise((done) => setTimeout(() => later(done)));
+}"""
 # The sizes of what is written on a canvas, which has no elements to ask.
 PAINTED = """
 window.paintedLabels = [];
@@ -160,6 +166,7 @@ def at_width(
     # On a loaded machine the network rests while a long page is still being read.
     tab.wait_for_load_state("load")
     tab.evaluate("document.fonts.ready")
+    tab.evaluate(WHOLE)
     measures = tab.evaluate(SCRIPT)
     context.close()
     return measures

@@ -26,11 +26,10 @@ BINS = 20  # of the cosine, from −1 to 1
 SCALE = 100  # places are stored in hundredths
 _DRAWN = (
     "Each tile stands at the token of its patch, in the two directions in which these"
-    " differ most. The bars are the cosines of all pairs of tokens, the line those of"
-    " the same network before training. Between saved steps, and between layers,"
-    " everything is interpolated (dashed)."
+    " differ most. Bars: the cosines of all pairs of tokens; line: before training."
+    " Between saved steps, and between layers, all is interpolated (dashed)."
 )
-SIDE = 0.13  # half the side of a tile, where the farthest place is 1
+SIDE = 0.1  # half the side of a tile, where the farthest place is 1
 
 
 def training(

@@ -21,6 +21,7 @@ from tools.command import NOT_FOUND, PipelineError
 from tools.site.bundle import one_style_sheet
 from tools.site.cells import fold_cells
 from tools.site.first_rules import put_first_rules
+from tools.site.further import fold_further
 from tools.site.head import ROOT_PAGE
 from tools.site.markup import one, parsed, some
 from tools.site.pieces import write_index, write_pieces
@@ -128,6 +129,7 @@ def finish_page(tree: BeautifulSoup, name: str) -> dict[str, int]:
     put_scripts_last(tree, name)
     drop_scripts(tree, name)
     fold_cells(tree, name)
+    fold_further(tree, name)
     set_landmarks(tree, name)
     set_theme_at_once(tree, name)
     mended = {

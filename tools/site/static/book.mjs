@@ -60,6 +60,9 @@ const reveal = () => {
     opened ||= !fold.open;
     fold.open = true;
   }
+  // A section with a star opens for who asks for it.
+  const further = place.closest("section")?.querySelector(":scope > details.further");
+  if (further && !further.contains(place)) further.open = true;
   if (opened) place.scrollIntoView({ behavior: "instant" });
 };
 
@@ -69,11 +72,12 @@ const items = [...document.querySelectorAll("#page-contents .toc-entry")];
 const headings = entries
   .map((link) => [link, document.getElementById(decodeURIComponent(link.hash.slice(1)))])
   .filter(([, place]) => place);
+const isShown = (place) => place.checkVisibility?.() ?? true; // in a closed fold it is not
 let current = null;
 const mark = () => {
   const atEnd = innerHeight + scrollY >= root.scrollHeight - 2;
   const line = atEnd ? innerHeight : innerHeight * 0.3;
-  const above = headings.filter(([, place]) => place.getBoundingClientRect().top <= line);
+  const above = headings.filter(([, place]) => isShown(place) && place.getBoundingClientRect().top <= line);
   const [link] = above.at(-1) ?? [null];
   if (link === current) return;
   current = link;
