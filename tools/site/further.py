@@ -38,7 +38,9 @@ def fold_section(heading: Tag, name: str) -> None:
     if lead is None or not (lead.name == "p" or "checked" in lead.get("class", [])):
         raise PipelineError(f"{name}: the section {title!r} has to begin with a text")
     if heading.find_parent("details", class_="further"):
-        raise PipelineError(f"{name}: {title!r} is in a section with a star, and has one")
+        raise PipelineError(
+            f"{name}: {title!r} is in a section with a star, and has one"
+        )
     rest = [each.extract() for each in list(lead.next_siblings)]
     made = parsed('<details class="further"></details>')
     fold = one(made, name, "a fold", "details").extract()
