@@ -128,8 +128,9 @@ def job(kernel: Kernel, sizes: Mapping[str, int], values: Any) -> dict[str, Any]
     texts = {np.inf: "Infinity", -np.inf: "-Infinity"}
 
     def spoken(value: Any) -> Any:
-        if isinstance(value, list):
-            return [spoken(each) for each in value]
+        if isinstance(value, list):  # of up to a million numbers, nearly all finite
+            finite = np.isfinite(value).all()
+            return value if finite else [spoken(each) for each in value]
         return value if np.isfinite(value) else texts.get(value, "NaN")
 
     inputs = {name: spoken(value) for name, value in flat(values).items()}
