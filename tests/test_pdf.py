@@ -56,8 +56,13 @@ def test_every_page_of_the_site_is_printed_once(every):
     assert names[0] == FRONT
 
 
-def test_readers_get_the_pages_that_one_reads(every):
-    kept = [page.address for page in pdf.book_pages(ROOT / HTML, ROOT, pdf.READER)]
+@pytest.fixture(scope="module")
+def read():
+    return pdf.book_pages(ROOT / HTML, ROOT, pdf.READER)
+
+
+def test_readers_get_the_pages_that_one_reads(every, read):
+    kept = [page.address for page in read]
     left = {page.address for page in every} - set(kept)
     assert {Path(name).stem for name in left} >= {"api", "scoreboard", "more-checks-2"}
     assert all("/reference/" in name for name in left)
@@ -259,10 +264,9 @@ def test_what_does_not_fit_the_paper_is_refused(site, browser):
 
 
 @pytest.fixture(scope="module")
-def reader(site, browser):
+def reader(site, browser, read):
     """The reader's edition of a chapter and a page of the reference."""
-    every = pdf.book_pages(ROOT / HTML, ROOT, pdf.READER)
-    pages = [page for page in every if page.address in (SOFTMAX, NOTATION)]
+    pages = [page for page in read if page.address in (SOFTMAX, NOTATION)]
     data, _ = pdf.book(browser, site, pages, META, "3 February 2026", pdf.READER)
     return pages, PdfReader(io.BytesIO(data))
 

@@ -16,6 +16,7 @@ from sphinxcontrib.bibtex.citation_target import parse_citation_targets
 from tools.command import ROOT
 from tools.launch import public_address
 from tools.serve import HTML
+from tools.site.markup import parsed, with_plain_formulas
 from tools.site.plain.check import require_plain
 from tools.texts import texts
 
@@ -66,7 +67,7 @@ def given(page):
 def article(page):
     """The text of the page on the site."""
     html = (SITE / f"{page}.html").read_text("utf-8")
-    return BeautifulSoup(html, "html.parser").select_one("article")
+    return parsed(with_plain_formulas(html)).select_one("article")
 
 
 def names(entry):

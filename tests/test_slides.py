@@ -4,14 +4,15 @@ import io
 import json
 import re
 import unicodedata
+from functools import cache
 
 import pytest
-from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
 from tools import slides
 from tools.command import ROOT, PipelineError
 from tools.serve import HTML
+from tools.site.markup import parsed, with_plain_formulas
 from tools.verdicts import STATEMENT
 
 CHAPTERS = slides.chapters(None)
@@ -57,17 +58,20 @@ def shown(browser, decks):
         context.close()
 
 
+@cache
+def tree(path):
+    return parsed(with_plain_formulas(path.read_text("utf-8")))
+
+
 def parts(path, kind):
-    tree = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    return tree.select(f".slide-{kind}")
+    return tree(path).select(f".slide-{kind}")
 
 
 @pytest.mark.parametrize("address", CHAPTERS)
 def test_deck_has_what_its_chapter_has(decks, shown, address):
     path = decks(address)
     assert path.stat().st_size <= slides.BUDGET
-    page = BeautifulSoup((ROOT / HTML / address).read_text("utf-8"), "html.parser")
-    article = page.select_one("article")
+    article = tree(ROOT / HTML / address).select_one("article")
     text = (ROOT / address).with_suffix(".md").read_text("utf-8")
     labels = [label for _, label in STATEMENT.findall(text)]
     assert len(parts(path, "title")) == 1
@@ -81,9 +85,7 @@ def test_deck_has_what_its_chapter_has(decks, shown, address):
     questions = parts(path, "question")
     assert questions and all(each.select("details") for each in questions)
     code = [e for e in article.select(".cell_input")]
-    assert code and not BeautifulSoup(path.read_text(), "html.parser").select(
-        "main :is(pre, a, [onclick])"
-    )
+    assert code and not tree(path).select("main :is(pre, a, [onclick])")
     tab, seen = shown(address)
     assert tab.evaluate("""document.fonts.ready.then(() => {
       const letters = [...document.querySelectorAll('mjx-c')];

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
 from tools.bind import Heading, Page, all_places, bound
@@ -34,6 +33,7 @@ from tools.command import ROOT, PipelineError, replace, run_main
 from tools.launch import public_address
 from tools.notebooks import FACTS
 from tools.serve import HTML, STAMP, served, source_digest
+from tools.site.markup import parsed, with_plain_formulas
 
 SCRIPT = Path(__file__).with_name("paper.js").read_text("utf-8")
 STYLE = Path(__file__).with_name("paper.css").read_text("utf-8")
@@ -106,7 +106,7 @@ def book_pages(folder: Path, root: Path = ROOT, edition: Edition = FULL) -> list
 
 def headings(text: str, edition: Edition = FULL) -> Iterator[Heading]:
     """Title and sections of a page; last the solutions that an edition moves there."""
-    tree = BeautifulSoup(text, "html.parser")
+    tree = parsed(with_plain_formulas(text))
     for tag in tree.select("article :is(h1, h2)"):
         for mark in tag.select(".headerlink"):
             mark.decompose()
