@@ -171,18 +171,21 @@ def test_where_nothing_can_move_the_stored_pictures_stand(site, browser):
 LOOKS = """(name) => {
   const note = document.querySelector(".exhibit-note"); // which may still change
   note.textContent = note.dataset.now = "";
+  // The same of every element, and there are hundreds.
+  const asked = [...getComputedStyle(document.body)].filter((property) =>
+    !/^--|mask/.test(property));
   const looks = [...document.querySelectorAll("body, body *:not(script, link, svg *)")]
     .flatMap((element) => [null, "::before", "::after"].map((pseudo) => {
       const style = getComputedStyle(element, pseudo);
       if (pseudo && style.content === "none") return [];
       return [`${element.tagName} ${element.getAttribute("class")} ${pseudo ?? ""}`,
-        ...[...style].filter((property) => !/^--|mask/.test(property))
-          .map((property) => `${property}: ${style.getPropertyValue(property)}`)];
+        ...asked.map((property) => style.getPropertyValue(property))];
     }));
   const before = (window.looks ??= {})[name];
   window.looks[name] = looks;
   return before && [looks.length, before.length, looks.flatMap((now, i) =>
-    now.filter((each, k) => each !== before[i]?.[k]).map((each) => [now[0], each]))];
+    now.flatMap((each, k) => each === before[i]?.[k] ? []
+      : [[now[0], `${asked[k - 1]}: ${each}`]]))];
 }"""
 
 
