@@ -199,31 +199,6 @@ def test_without_scripts_wide_code_has_a_shadow(site, browser):
     context.close()
 
 
-VISIBLE = """(figure) => {
-  const box = figure.getBoundingClientRect();
-  return (Math.min(box.bottom, innerHeight) - Math.max(box.top, 0)) / box.height;
-}"""
-DRAWN = ".exhibit-stage :is(canvas, .exhibit-garments), .book-figure svg, .limits-map"
-
-
-@pytest.mark.parametrize("size", [(1280, 900), PHONE])
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_first_screen_shows_a_picture_and_no_code(site, browser, name, size):
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-    page = context.new_page()
-    page.goto(site + name)
-    settled(page)
-    page.wait_for_function(
-        "() => !document.querySelector('.book-exhibit:not(.exhibit-moves)')"
-    )
-    drawn = page.locator(f"article :is({DRAWN})").filter(visible=True).first
-    assert drawn.evaluate(VISIBLE) >= 2 / 3
-    top = drawn.bounding_box()["y"]
-    code = page.locator("article pre").filter(visible=True)
-    assert code.count() == 0 or code.first.bounding_box()["y"] > top
-    context.close()
-
-
 def test_landing_page_has_each_chapter_with_its_picture_in_both_schemes(site, browser):
     page = soup_of(LANDING)
     cards = page.select(".reading-graph .graph-chapter")
