@@ -60,7 +60,7 @@ lint: environment  ## style and types
 
 units: environment site  ## tests of lib, of the pipeline and of the site in a browser
 	@echo "tests: lib, pipeline, site"
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval
 
 check-notebooks: environment  ## execute every notebook and compare its stored outputs
 	@echo "tests: notebooks, executed and compared ($(NBVAL))"
