@@ -34,7 +34,8 @@ WATCH = """() => {
   window.wanted = [...document.querySelectorAll(all)].filter(can);
   window.stops = [];
   document.addEventListener('focusin', ({ target }) => {
-    const { top } = target.getBoundingClientRect();
+    // The chip of a paragraph stands beside it.
+    const { top } = (target.closest('.checked') ?? target).getBoundingClientRect();
     stops.push([target, top + scrollY]);
   });
   return wanted.length;
@@ -158,7 +159,7 @@ def chapter(visit):
 
     def reach(selector):
         """Tab until a thing has the focus."""
-        target = page.locator(selector).first
+        target = page.locator(selector).locator("visible=true").first
         for _ in range(300):
             if target.evaluate("(e) => e === document.activeElement"):
                 return target

@@ -140,6 +140,7 @@ def test_the_switch_for_code_remembers_by_keyboard(page, site):
         "() => [...document.querySelectorAll('article .cell_input')]"
         ".filter((e) => e.checkVisibility()).length"
     )
+    page.evaluate("document.querySelectorAll('.further').forEach(e => e.open = true)")
     ideas, every = page.evaluate(counted), page.locator("article .cell_input").count()
     assert 0 < ideas < every / 4
     page.locator(".code-switch input:checked").focus()

@@ -74,7 +74,10 @@ def test_gauges_are_drawn_with_their_numbers(gauges):
     )
     assert other.svg != drawn.svg and "GPT-2" not in other.caption
     assert all(name in drawn.alt for name, *_ in GAUGES)
-    assert "calls for the joint limit of depth and width, its" in drawn.caption
+    assert (
+        "calls, without normalization, for the joint limit of depth and width, its"
+        in drawn.caption
+    )
 
 
 def test_a_head_keeps_four_coordinates(gauges):

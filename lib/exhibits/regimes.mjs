@@ -152,7 +152,7 @@ export default ({ stage, state, values, call, act, put }) => {
         `A token puts ${percent(now.tied)} on itself if queries are keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `With the same weights in each layer the cosine of tokens ends at ${few(cosine)}.`,
+        `Were one layer repeated, with equal queries and keys, the cosine of tokens would end near ${few(cosine)}.`,
         `Not covered: trained weights, ${special ?? state.unknown}.`,
       ].filter(Boolean).join("\n");
     },

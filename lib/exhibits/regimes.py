@@ -57,9 +57,9 @@ GAUGES = (
     # The standard deviation of log squared length is 0.1 and 1 where zones meet.
     Gauge("depth/width", "depth over width, T", 1e-4, 10, True,
           (0.005 / _NOISE, 0.5 / _NOISE), ("width first", "together", "depth first"),
-          ("calls for the limit of infinite width first",
-           "calls for the joint limit of depth and width",
-           "calls for the limit of infinite depth first")),
+          ("calls, without normalization, for the limit of infinite width first",
+           "calls, without normalization, for the joint limit of depth and width",
+           "calls, without normalization, for the limit of infinite depth first")),
     # Ten thousand normal numbers have a kurtosis of 0 ± 0.049.
     Gauge("excess kurtosis", "excess kurtosis κ", 1e-4, 10, True, (0.05,),
           ("Gaussian", "non-Gaussian"),

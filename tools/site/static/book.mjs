@@ -1,6 +1,5 @@
 // What every page does for its reader: shows as much code as asked for, opens what an
 // address leads to, keeps the contents list true, and knows the way back after a jump.
-// Without this script folds open one by one, and links lead where they lead.
 
 const root = document.documentElement;
 delete root.dataset.arriving; // it is here (finish.py)
@@ -14,7 +13,7 @@ const keep = (storage, name, value) => {
   }
 };
 
-// The print button of the theme, whose inline handler a strict policy refuses.
+// The print button of the theme: a strict policy refuses inline handlers.
 document
   .querySelectorAll(".btn-download-pdf-button")
   .forEach((button) => button.addEventListener("click", () => window.print()));
@@ -44,7 +43,7 @@ if (choice) {
   choice.hidden = false;
 }
 
-// What an address names may lie in a fold, or be one.
+// What an address names may lie in a fold.
 const named = () => {
   try {
     return document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -60,9 +59,7 @@ const reveal = () => {
     opened ||= !fold.open;
     fold.open = true;
   }
-  // A section with a star opens for who asks for it.
-  const further = place.closest("section")?.querySelector(":scope > details.further");
-  if (further && !further.contains(place)) further.open = true;
+  place.closest("section")?.querySelector(":scope > .further")?.setAttribute("open", "");
   if (opened) place.scrollIntoView({ behavior: "instant" });
 };
 
@@ -72,12 +69,11 @@ const items = [...document.querySelectorAll("#page-contents .toc-entry")];
 const headings = entries
   .map((link) => [link, document.getElementById(decodeURIComponent(link.hash.slice(1)))])
   .filter(([, place]) => place);
-const isShown = (place) => place.checkVisibility?.() ?? true; // in a closed fold it is not
 let current = null;
 const mark = () => {
   const atEnd = innerHeight + scrollY >= root.scrollHeight - 2;
   const line = atEnd ? innerHeight : innerHeight * 0.3;
-  const above = headings.filter(([, place]) => isShown(place) && place.getBoundingClientRect().top <= line);
+  const above = headings.filter(([, place]) => place.checkVisibility() && place.getBoundingClientRect().top <= line);
   const [link] = above.at(-1) ?? [null];
   if (link === current) return;
   current = link;
