@@ -30,7 +30,7 @@ FORMULA = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<![\\$])\$([^$]+?)\$", re.S)
 # What pages have beside their words and formulas, and downloads do not.
 ASIDE = (
     ".cell", ".headerlink", ".statement-checks", ".toctree-wrapper", ".math", ".fold",
-    ".checks", ".graph-chapter > svg", ".graph-after",
+    ".checks", ".graph-chapter > svg", ".graph-after", ".further > summary",
     ".sd-stretched-link", ".sd-summary-state-marker", ".cell_output", "script",
 )  # fmt: skip
 

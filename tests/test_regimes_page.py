@@ -93,9 +93,9 @@ def test_the_verdict_follows_the_zones():
         "softmax orders": 2.0, "cosine of shared layers": 0.0,
     }  # fmt: skip
     assert verdict(levels) == (
-        "calls for the limit of infinite width first, its outputs are visibly"
-        " non-Gaussian, no token can single itself out, and, were all layers alike,"
-        " its tokens would stay apart"
+        "calls, without normalization, for the limit of infinite width first, its"
+        " outputs are visibly non-Gaussian, no token can single itself out, and, were"
+        " all layers alike, its tokens would stay apart"
     )
     assert verdict(levels, shared=True).startswith("repeats one layer, which no limit")
     assert verdict(levels, shared=True).endswith(verdict(levels).partition("first")[2])
@@ -235,7 +235,7 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     for pattern, name in (
         (r"kurtosis ([\d.]+) ", "excess kurtosis"),
         (r"would leave ([\d.]+)\.", "limit"),
-        (r"ends at ([\d.]+)\.", "cosine of shared layers"),
+        (r"end near ([\d.]+)\.", "cosine of shared layers"),
         (r"varies by ([\d.]+) from", "spread"),
     ):
         # Two digits, the last one rounded.
@@ -249,7 +249,7 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
-    judged(figure, rf"{GIVEN}GPT-2 calls [^.]*\.$")
+    judged(figure, rf"{GIVEN}GPT-2 calls, [^.]*\.$")
     says(figure, r"^T = 0.016: under linear layers")
     figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
     judged(figure, rf"{GIVEN}BLOOM 176B [^.]*\.$")
@@ -267,7 +267,7 @@ def test_the_menu_sets_the_sliders(visit, gauges):
     judged(figure, f"{GIVEN}your model ")
     says(figure, r"^T = [\s\S]*positions, your nonlinearity")
     menu.select_option(label="GPT-2")
-    judged(figure, f"{GIVEN}GPT-2 calls ")
+    judged(figure, f"{GIVEN}GPT-2 calls, ")
     assert menu.locator("option").filter(has_text="sizes changed").count() == 0
 
 
