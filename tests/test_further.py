@@ -89,12 +89,9 @@ def test_every_star_of_a_text_folds_a_section_of_its_page():
 
 
 @pytest.fixture
-def chapter(site, browser):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    page.goto(site + CHAPTER)
-    yield page
-    context.close()
+def chapter(visit):
+    page, _ = visit(CHAPTER, whole=True)
+    return page
 
 
 def test_an_address_within_a_section_opens_it_and_so_does_its_own(chapter, site):

@@ -34,8 +34,7 @@ WATCH = """() => {
   window.wanted = [...document.querySelectorAll(all)].filter(can);
   window.stops = [];
   document.addEventListener('focusin', ({ target }) => {
-    // The chip of a paragraph stands beside it.
-    const { top } = (target.closest('.checked') ?? target).getBoundingClientRect();
+    const { top } = target.getBoundingClientRect();
     stops.push([target, top + scrollY]);
   });
   return wanted.length;
@@ -49,7 +48,9 @@ WALKED = """(count) => {
   const up = stops.slice(1).flatMap(([e, y], k) => {
     const [before, above] = stops[k];
     const within = (place) => place.closest('article') && e.closest('article');
-    const beside = before.closest('figure, td') && e.closest('figure, td');
+    const chip = e.matches('.checked > .checks > summary');
+    const beside = before.closest('figure, td') && e.closest('figure, td')
+      || chip && e.closest('.checked').contains(before); // its own paragraph's
     return y < above - 8 && within(before) && !beside ? [told(e)] : [];
   });
   const lost = strayed < 0 ? [] : [told(path[strayed]), told(stops[strayed]?.[0])];

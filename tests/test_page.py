@@ -443,8 +443,9 @@ def test_no_section_of_the_search_has_raw_tex():
         if re.search(r"\\[(\[]|\\[a-z]+\{", each["text"])
     ]
     assert raw == []
-    titles = [each["title"] for each in sections if "chapters/3-" in each["to"]]
-    assert "Half the score" in titles
+    titles = [each["title"] for each in sections if "chapters/1-" in each["to"]]
+    assert "Where the series fails ⋆" in titles
+    assert not any("Read on" in each["text"] for each in sections)
 
 
 # A page that comes in.

@@ -15,7 +15,7 @@ from bs4 import BeautifulSoup, PageElement, Tag
 
 from tools.command import PipelineError
 from tools.site.checks import chip
-from tools.site.markup import one, parsed
+from tools.site.markup import element_of, one, parsed
 
 IDEA, IDEA_LINES = "tag_idea", 6
 CELL = "div.cell:not(.tag_remove-cell)"
@@ -88,8 +88,9 @@ def fold_code(cell: Tag) -> None:
 
 
 def folded(words: str) -> Tag:
-    fold = parsed(f'<details class="hide fold"><summary>{words}</summary></details>')
-    return one(fold, "a fold", "its details", "details").extract()
+    return element_of(
+        f'<details class="hide fold"><summary>{words}</summary></details>'
+    )
 
 
 def said(source: str, output: Tag | None) -> str:
@@ -217,7 +218,7 @@ def make_chip(run: list[Tag]) -> None:
     if silent := [cell for cell in run if is_silent(cell)]:
         around.append(fold_run(silent).extract())
     if before is not None and before.name == "p":
-        line = parsed('<div class="checked"></div>').div.extract()
+        line = element_of('<div class="checked"></div>')
         before.insert_before(line)
         line.extend([before.extract(), " ", around.extract()])
 
@@ -232,8 +233,8 @@ def chip_of(items: list[Tag], place: Tag) -> Tag:
         )
         for item in items
     ]
-    made = parsed(f'<details class="checks"><summary>{chip(parts)}</summary></details>')
-    around = one(made, "a chip", "its details", "details").extract()
+    line = f"<summary>{chip(parts)}</summary>"
+    around = element_of(f'<details class="checks">{line}</details>')
     place.insert_before(around)
     return around
 

@@ -12,7 +12,7 @@ from html import escape
 from bs4 import BeautifulSoup, Tag
 
 from tools.command import PipelineError
-from tools.site.markup import one, parsed
+from tools.site.markup import element_of
 
 STAR = "⋆"
 STARRED = "section > :is(h2, h3)"
@@ -41,19 +41,16 @@ def fold_section(heading: Tag, name: str) -> None:
         raise PipelineError(
             f"{name}: {title!r} is in a section with a star, and has one"
         )
-    rest = [each.extract() for each in list(lead.next_siblings)]
-    made = parsed('<details class="further"></details>')
-    fold = one(made, name, "a fold", "details").extract()
-    fold.extend(rest)
-    line = f"<summary>{escape(what_follows(fold))}</summary>"
-    fold.insert(0, one(parsed(line), name, "a line", "summary").extract())
+    line = f"<summary>{escape(what_follows(heading.parent))}</summary>"
+    fold = element_of(f'<details class="further">{line}</details>')
+    fold.extend(list(lead.next_siblings))
     lead.insert_after(fold)
 
 
-def what_follows(rest: Tag) -> str:
+def what_follows(section: Tag) -> str:
     """The line of a folded section: its statements, and how many figures it has."""
-    parts = [number.get_text().strip() for number in rest.select(STATEMENT)]
-    if count := len(rest.select("figure")):
+    parts = [number.get_text().strip() for number in section.select(STATEMENT)]
+    if count := len(section.select("figure")):
         parts.append(f"{count} figure{'' if count == 1 else 's'}")
     said = f"Read on: {', '.join(parts)}" if parts else "Read on"
     return f"{said} (can wait for a second reading)"

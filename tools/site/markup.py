@@ -20,6 +20,12 @@ def parsed(html: str) -> BeautifulSoup:
     return BeautifulSoup(html, "html.parser")
 
 
+def element_of(html: str) -> Tag:
+    """The one element that a text of HTML is, to stand in a page."""
+    (made,) = parsed(html).contents
+    return made.extract()
+
+
 def with_plain_formulas(html: str) -> str:
     """A page whose formulas are the text that a reader is told, without elements.
 

@@ -24,7 +24,8 @@ PREVIEWED = "div.proof[id], .citation-list [id][role=listitem], div.math[id]"
 NO_TEXT = (
     "script, style, svg, button, input, label, .headerlink, .statement-checks, .checks,"
     " .cell_input, details.fold, .book-exhibit, .toctree-wrapper, .backrefs, img,"
-    " .claim-filters, table.table td:nth-child(4), .explorer-controls"
+    " .claim-filters, table.table td:nth-child(4), .explorer-controls,"
+    " .further > summary"
 )
 INDEX = "_static/search-sections.json"
 SYMBOLS = "chapters/reference/notation.html"
