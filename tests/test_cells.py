@@ -116,7 +116,7 @@ def test_neighbors_share_one_chip():
     first, second = verdict(claim="a"), verdict("rejected", "b")
     tree = folded("<p>T</p>", cell("1", first), cell("2", second), "<p>U</p>")
     (chip,) = tree.select("details.checks")
-    assert "1 tempting variant rejected" in chip.summary.text
+    assert chip.summary.text.endswith("· 1 more")
     assert len(chip.select(".verdict")) == 2 and len(chip.select(".cell")) == 2
 
 

@@ -299,8 +299,6 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     pen.textAlign = "left";
     pen.textBaseline = "top";
     const left = box.left + (values.plane ? 6 : 26);
-    pen.fillStyle = colors.ink;
-    pen.fillText(`time ${two(values.time)}, layer ${at()[0]}`, left, 4);
     // The key, in the corner that stays empty.
     (values.plane ? ["heat", "token"] : ["heat", "crowd", "token", "start"]).forEach((name, k) => {
       const [X, Y] = [w - 52, 10 + 15 * k];
@@ -316,7 +314,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     });
     if (!film[at()[0]]?.after?.frozen) return;
     pen.fillStyle = colors.mark;
-    pen.fillText("tokens hardly see each other", left, 19);
+    pen.fillText("tokens hardly see each other", left, 4);
   };
   const variance = (x) => {
     let total = 0;

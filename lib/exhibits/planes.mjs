@@ -199,14 +199,20 @@ export default ({ stage, state, values, act, put, redraw }) => {
     pen.beginPath();
     pen.rect(x0, y0, x1 - x0, y1 - y0);
     pen.clip();
-    pen.strokeStyle = colors.ink;
-    // As on the map: a band where the front is wide.
+    pen.strokeStyle = pen.fillStyle = colors.ink;
+    // As on the map: a band where the front is wide, and else a line: both ends are one.
     const wide = state.kinds[edge] === "wide";
-    pen.lineWidth = wide ? 2.5 * dash[0] : 1.5;
-    pen.globalAlpha = wide ? 0.3 : 1;
+    const front = (end, j) => pen.lineTo(x0 + j / (side - 1) * (x1 - x0), y1 - (state.fronts[edge * side + j] + state.shifts[2 * edge + end]) * (y1 - y0));
+    pen.lineWidth = wide ? 0.8 : 1.5;
     pen.setLineDash(wide ? [] : dash);
     pen.beginPath();
-    for (let j = 0; j < side; j++) pen.lineTo(x0 + j / (side - 1) * (x1 - x0), y1 - state.fronts[edge * side + j] * (y1 - y0));
+    for (let j = 0; j < side; j++) front(0, j);
+    if (wide) {
+      for (let j = side; j--; ) front(1, j);
+      pen.globalAlpha = 0.07;
+      pen.fill();
+      pen.globalAlpha = 0.7;
+    }
     pen.stroke();
     pen.restore();
     pen.strokeStyle = colors.quiet;
@@ -223,7 +229,8 @@ export default ({ stage, state, values, act, put, redraw }) => {
       const opener = document.createElement("a");
       opener.className = "exhibit-opener";
       opener.href = `#${figure.id}`;
-      opener.textContent = "open this plane ↑";
+      const [across, up] = state.axes[edge].split("|");
+      opener.textContent = `${across} →\n${up} ↑\nopen this plane`;
       opener.addEventListener("click", () => act(() => {
         walk = null;
         put("edge", edge);

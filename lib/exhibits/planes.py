@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.optimize import brentq
 from scipy.special import bdtr, digamma, ndtr, polygamma
 
 from lib import circle, heat
@@ -30,10 +31,11 @@ class Plane(NamedTuple):
     up: tuple[str, float, float]
     measured: str
     values: Callable[[Array, Array], Array]  # of columns and rows
-    front: Callable[[Array], Array] | None = None  # up as a function of across
+    front: Callable[[Array], Array] | None = None  # up, where the combination is 1
     half: float = 0.0  # what is half as blue as can be; for shares ½ is
     unit: str = " %"
-    wide: bool = False  # each value of the combination has a limit of its own
+    # Of a wide front the limit, which depends on the combination.
+    wide: Callable[[Array], Array] | None = None
 
 
 def _lengths(depth: Array, width: Array) -> Array:
@@ -119,17 +121,19 @@ def _broken(time: Array) -> Array:
     return np.asarray(np.exp(2 * circle.growth_rate(circle.fastest_mode(5), 5) * time))
 
 
+LARGE = np.array(1e6)  # a width that is as good as infinite
+
 PLANES = (
     Plane("L/n", ("depth L", 1, 1024), ("width n", 1, 1024),
           "share of linear networks that keep a squared length within a factor 2",
-          _lengths, lambda depth: depth, wide=True),
+          _lengths, lambda depth: depth, wide=lambda T: _lengths(T * LARGE, LARGE)),
     Plane("n and H", ("heads H", 1, 128), ("width n", 4, 4096),
           "excess kurtosis of an output, for four orthonormal tokens and scores of "
           "variance 1,",
           _kurtosis, half=0.05, unit=""),
     Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 1e5),
           "share of heat in one step, for tokens at the quantiles of N(0, 1),", _heat,
-          lambda tokens: tokens**2, wide=True),
+          lambda tokens: tokens**2, wide=lambda c: _heat(np.sqrt(c), np.array(1.0))),
     Plane("ε and t", ("time t", 1, 64), ("1/ε", 0.5, 16),
           "relative error of the variance, from N(0, 1),", _steps, half=0.005),
     Plane("(log t)/β", ("time t", 1, 1e6), ("β", 1, 16),
@@ -161,14 +165,37 @@ def _grid(k: int) -> Array:
     return np.round(values, 2 if plane.half else 0)
 
 
+@cache
+def _ends(k: int) -> tuple[float, float]:
+    """Values of the combination between which the front is drawn, by falling height.
+
+    A wide front is where the limit is between 10 and 90 percent; a sharp one is at 1.
+    """
+    limit = PLANES[k].wide
+    if limit is None:
+        return 1.0, 1.0
+
+    def over(x: float, share: float) -> float:
+        return float(limit(np.exp(x))) - share
+
+    ends = [brentq(over, *np.log([1e-3, 1e3]), (share,)) for share in (0.1, 0.9)]
+    return float(np.exp(min(ends))), float(np.exp(max(ends)))
+
+
 def _front(plane: Plane) -> Array:
-    """Place of the front above each column, from 0 to 1 within the plane."""
+    """Place above each column where the combination is 1; in the plane from 0 to 1."""
     if plane.front is None:
         return np.full(SIDE, _NOWHERE)
     low, high = plane.up[1:]
     values = np.maximum(plane.front(np.geomspace(*plane.across[1:], SIDE)), 1e-9)
     places = np.log(values / low) / np.log(high / low)
     return np.asarray(np.round(np.clip(places, _NOWHERE, -_NOWHERE), 4))
+
+
+def _shifts(k: int) -> Array:
+    """How far above it, in the plane, the front ends."""
+    low, high = PLANES[k].up[1:]
+    return np.asarray(np.round(-np.log(_ends(k)) / np.log(high / low), 4))
 
 
 def _kind(plane: Plane) -> str:
@@ -256,6 +283,7 @@ def planes(
         "ends": [[*plane.across[1:], *plane.up[1:]] for plane in PLANES],
         "whole": [[float(axis[0] in WHOLE) for axis in plane[1:3]] for plane in PLANES],
         "fronts": [_front(plane) for plane in PLANES],
+        "shifts": [_shifts(k) for k in range(len(PLANES))],
         "kinds": [_kind(plane) for plane in PLANES],
         "halves": [plane.half for plane in PLANES],
         "units": [plane.unit for plane in PLANES],
@@ -302,10 +330,14 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
         fading = [(0.0, 0.447, 0.698, a) for a in (0.04, 0.2, 0.4, 0.62, 0.85)]
         ax.contourf(x, y, blue, levels=levels, colors=fading)
         if plane.front:
-            fine = np.geomspace(*plane.across[1:], 400)
-            # As on the map: a band where the front is wide.
-            look = {"linewidth": 9, "alpha": 0.3} if plane.wide else {"linestyle": "--"}
-            ax.plot(fine, plane.front(fine), color=INK, **({"linewidth": 1.2} | look))
+            fine = np.geomspace(*plane.across[1:], 2 * SIDE)
+            high, low = (plane.front(fine) / end for end in _ends(k))
+            if plane.wide:  # as on the map: a band
+                ax.fill_between(fine, low, high, color=INK, alpha=0.07, linewidth=0)
+                for line in (high, low):
+                    ax.plot(fine, line, color=INK, linewidth=0.8)
+            else:
+                ax.plot(fine, high, "--", color=INK, linewidth=1.2)
         ax.plot(*at, "o", color=COLORS[1], markeredgecolor=INK, markersize=8)
         ax.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         ax.set(xlabel=plane.across[0], ylabel=plane.up[0])

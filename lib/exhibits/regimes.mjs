@@ -23,10 +23,20 @@ export default ({ stage, state, values, call, act, put }) => {
   canvas.className = "exhibit-gauges";
   canvas.setAttribute("aria-hidden", "true");
   canvas.style.height = `${ROW * state.gauges.length}px`;
-  const verdict = document.createElement("p");
-  verdict.className = "exhibit-verdict";
-  verdict.setAttribute("role", "status");
-  stage.append(menu, canvas, verdict);
+  // Each gauge is a button: what it says is told below.
+  const rows = document.createElement("div");
+  rows.className = "exhibit-rows";
+  let told = 0;
+  const buttons = state.gauges.map((_, i) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.style.height = `${ROW}px`;
+    button.addEventListener("click", () => act(() => (told = i)));
+    rows.append(button);
+    return button;
+  });
+  rows.prepend(canvas);
+  stage.append(menu, rows);
   const arrays = {};
   for (const name of ["score", "chance", "place", "share", "normal", "part", "node", "weight", "orders", "log_factorial"]) arrays[name] = Float64Array.from(state[name]);
   let now, colors, chosen = state.chosen;
@@ -36,6 +46,7 @@ export default ({ stage, state, values, call, act, put }) => {
     if (!answer) throw new Refused("These sizes cannot be computed.");
     return answer;
   };
+  const number = (i) => `${state.symbols[i]} ${few(now.shown[i])}`.trim();
   const compute = () => {
     const { width, depth, heads, tokens, spread } = values;
     const { branch } = state;
@@ -65,10 +76,8 @@ export default ({ stage, state, values, call, act, put }) => {
       menu.add(altered, 1);
     } else altered.remove();
     menu.value = near ? altered.value : String(chosen);
-    const name = near ? `a network like ${state.models[chosen]}` : (state.models[chosen] ?? "your model");
-    const first = state.shared[chosen] ? state.repeats : state.verdicts[0].split("|")[now.zones[0]];
-    const rest = state.verdicts.slice(1).map((said, i) => said.split("|")[now.zones[i + 1]] ?? "");
-    verdict.textContent = `${state.supposed} ${name} ${first}${rest.join("")}.`;
+    buttons.forEach((button, i) => button.setAttribute("aria-label",
+      `${state.gauges[i]} ${state.zones[i].split("|")[now.zones[i]]}: ${number(i)}`));
   };
   menu.addEventListener("change", () => {
     if (menu.value === altered.value) return;
@@ -83,6 +92,7 @@ export default ({ stage, state, values, call, act, put }) => {
   return {
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
+      buttons.forEach((button, i) => button.setAttribute("aria-pressed", i === told));
       const [pen, w] = fitted(canvas);
       const font = colors.font.replace("12px", "13.5px");
       pen.textBaseline = "middle";
@@ -115,7 +125,7 @@ export default ({ stage, state, values, call, act, put }) => {
         pen.textAlign = "left";
         pen.fillText(name, 1, top + 7);
         pen.textAlign = "right";
-        pen.fillText(few(now.shown[i]), w - 1, top + 7);
+        pen.fillText(number(i), w - 1, top + 7);
         const x = Math.min(w - 6, Math.max(6, place(now.shown[i])));
         pen.fillStyle = i === 0 && state.fixed[chosen] ? colors.paper : colors.mark;
         pen.strokeStyle = colors.ink;
@@ -135,6 +145,7 @@ export default ({ stage, state, values, call, act, put }) => {
       compute();
     },
     reset() {
+      told = 0;
       chosen = state.chosen;
       compute();
     },
@@ -144,7 +155,7 @@ export default ({ stage, state, values, call, act, put }) => {
       const percent = (share) => `${short(100 * share)}\u00a0%`;
       const [fixed, shared] = [state.fixed[chosen], state.shared[chosen]];
       const spread = short(now.spread);
-      return [
+      const said = [
         shared && fixed ? `T = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
           : fixed ? `T = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
             : `T = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network${chosen < 0 ? "" : `; normalized before each branch, by ${short(now.diluted)}`}.`,
@@ -153,8 +164,8 @@ export default ({ stage, state, values, call, act, put }) => {
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
         `Were one layer repeated, with equal queries and keys, the cosine of tokens would end near ${few(cosine)}.`,
-        `Not covered: trained weights, ${special ?? state.unknown}.`,
-      ].filter(Boolean).join("\n");
+      ];
+      return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown}.`;
     },
   };
 };

@@ -35,7 +35,8 @@ class Gauge(NamedTuple):
     """A number that decides between limits, and what the limits on its sides say."""
 
     name: str
-    label: str
+    question: str
+    symbol: str  # what stands before the number
     low: float
     high: float
     log: bool
@@ -55,27 +56,27 @@ class Gauge(NamedTuple):
 
 GAUGES = (
     # The standard deviation of log squared length is 0.1 and 1 where zones meet.
-    Gauge("depth/width", "depth over width, T", 1e-4, 10, True,
+    Gauge("depth/width", "Which limit of depth and width?", "T =", 1e-4, 10, True,
           (0.005 / _NOISE, 0.5 / _NOISE), ("width first", "together", "depth first"),
           ("calls, without normalization, for the limit of infinite width first",
            "calls, without normalization, for the joint limit of depth and width",
            "calls, without normalization, for the limit of infinite depth first")),
     # Ten thousand normal numbers have a kurtosis of 0 ± 0.049.
-    Gauge("excess kurtosis", "excess kurtosis κ", 1e-4, 10, True, (0.05,),
+    Gauge("excess kurtosis", "Is an output Gaussian?", "κ =", 1e-4, 10, True, (0.05,),
           ("Gaussian", "non-Gaussian"),
           (", its outputs are nearly Gaussian",
            ", its outputs are visibly non-Gaussian")),
-    Gauge("β/log m", "largest logit over log of tokens, β/log m", 0, 3, False, (1.0,),
-          ("spreads out", "can keep to itself"),
+    Gauge("β/log m", "Can a token keep to itself?", "β/log m =", 0, 3, False, (1.0,),
+          ("it spreads out", "it can"),
           (", no token can single itself out",
            ", with equal queries and keys a token would single itself out")),
-    Gauge("m/d", "tokens over width, m/d", 0.01, 1000, True, (2.0,),
-          ("one hemisphere", "no hemisphere")),
+    Gauge("m/d", "Do tokens lie in one hemisphere?", "m/d =", 0.01, 1000, True, (2.0,),
+          ("they do", "they do not")),
     # Each whole number has the room from half below to half above it.
-    Gauge("softmax orders", "orders of the softmax for 5 %", 0.5, 16.5, True, (2.5,),
-          ("two are enough", "three or more"), marks=("1", "2–3", "16")),
-    Gauge("cosine of shared layers", "cosine of tokens, were all layers alike", 0, 1,
-          False, (0.5,), ("apart", "one cluster"),
+    Gauge("softmax orders", "How many orders of the softmax?", "", 0.5, 16.5, True,
+          (2.5,), ("two are enough", "three or more"), marks=("1", "2–3", "16")),
+    Gauge("cosine of shared layers", "If layers repeat, do tokens meet?", "cosine",
+          0, 1, False, (0.5,), ("they stay apart", "they meet"),
           (", and, were all layers alike, its tokens would stay apart",
            ", and, were all layers alike, its tokens would meet")),
 )  # fmt: skip
@@ -113,21 +114,19 @@ def regimes(
     state: dict[str, Any] = {
         **_nodes(),
         "branch": BRANCH,
-        "gauges": [each.label for each in GAUGES],
+        "gauges": [each.question for each in GAUGES],
+        "symbols": [each.symbol for each in GAUGES],
         "ends": [[each.low, each.high] for each in GAUGES],
         "logs": [float(each.log) for each in GAUGES],
         "breaks": [(*each.breaks, each.high)[:2] for each in GAUGES],
         "marks": ["|".join(each.named()) for each in GAUGES],
         "zones": ["|".join(each.zones) for each in GAUGES],
-        "verdicts": ["|".join(each.verdicts) for each in GAUGES],
         "keys": LEAST_KEYS,
         "models": [each.title for each in PRESETS.values()],
         "special": [each.special for each in PRESETS.values()],
         "unknown": UNKNOWN,
         "fixed": [float(each.family.length_fixed) for each in PRESETS.values()],
         "shared": [float(each.family.layers_shared) for each in PRESETS.values()],
-        "repeats": REPEATS,
-        "supposed": SUPPOSED,
         "sizes": [[*_sizes(name).values()] for name in PRESETS],
         "chosen": [*PRESETS].index(model),
     }
@@ -310,8 +309,9 @@ def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float, hollow: bool) 
         side = "left" if edge == 0 else "right" if edge == 1 else "center"
         ax.plot([edge] * 2, [top - 0.71, top - 0.38], color=INK, linewidth=1)
         ax.text(edge, top - 0.81, mark, fontsize=10.5, ha=side, va="center")
-    ax.text(0, top - 0.12, gauge.label, fontsize=11.5, va="center")
-    ax.text(1, top - 0.12, _short(value), fontsize=11.5, ha="right", va="center")
+    shown = f"{gauge.symbol} {_short(value)}".strip()
+    ax.text(0, top - 0.12, gauge.question, fontsize=11.5, va="center")
+    ax.text(1, top - 0.12, shown, fontsize=11.5, ha="right", va="center")
     ax.plot(
         place(value), top - 0.32, "v", color="none" if hollow else COLORS[1],
         markeredgecolor=INK, markersize=7, clip_on=False,

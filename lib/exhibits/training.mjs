@@ -5,9 +5,10 @@
 import { colorsOf, fitted, short } from "./exhibit.mjs";
 
 const BLANK = 8; // between the plane and the pile, in pixels
+const [STAY, WAY] = [0.7, 0.8]; // seconds at a layer, and on the way to the next
 const WAYS = { ArrowRight: 1, ArrowUp: 1, PageUp: 1, ArrowLeft: -1, ArrowDown: -1, PageDown: -1 };
 
-export default ({ stage, state, values, redraw, act, put }) => {
+export default ({ stage, state, values, redraw, act, put, play, playing }) => {
   const { steps, layers, bins, top, scale, side, names, classes } = state;
   const images = names.length;
   const m = state.places.length / (2 * images * steps.length * layers);
@@ -73,7 +74,8 @@ export default ({ stage, state, values, redraw, act, put }) => {
     });
   };
 
-  let colors;
+  let colors, clock = 0;
+  const last = layers - 1;
   // The picture in the ink of the theme: stored pictures are one color and its opacity.
   const inked = (image) => {
     const made = new OffscreenCanvas(image.naturalWidth, image.naturalHeight);
@@ -188,6 +190,21 @@ export default ({ stage, state, values, redraw, act, put }) => {
   };
 
   return {
+    // What opens at the last layer stands there.
+    rests: () => values.layer >= last,
+    // Through the layers, with a stay at each.
+    tick(seconds) {
+      if (values.layer >= last) {
+        put("layer", 0);
+        clock = 0;
+      }
+      clock += seconds;
+      const layer = Math.floor(values.layer + 1e-9);
+      put("layer", Math.min(last, layer + Math.min(1, Math.max(0, clock - STAY) / WAY)));
+      if (clock >= STAY + WAY) clock = 0;
+      return values.layer < last;
+    },
+    step: () => put("layer", values.layer >= last ? 0 : Math.floor(values.layer + 1e-9) + 1),
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
       const [pen, width, height] = fitted(canvas);
@@ -205,8 +222,10 @@ export default ({ stage, state, values, redraw, act, put }) => {
       whole(pen, size + BLANK + 34, 66, Math.min(64, 0.14 * width));
       labels.forEach((label, i) => label.classList.toggle("exhibit-chosen", i === values.image));
     },
-    changed() {},
-    reset() {},
+    changed(name) {
+      if (name === "layer" && playing()) play();
+    },
+    reset: () => (clock = 0),
     text() {
       const { step, layer, image } = values;
       const number = (x) => x.toFixed(2).replace("-", "−").replace("−0.00", "0.00");

@@ -48,11 +48,11 @@ def training(
 
     Each token is drawn as the patch that it was made of, in the plane that keeps the
     distances of the directions of the tokens best; beside it the cosines of all pairs,
-    and as a line those of the same model before training. The reader moves training
-    step and layer and clicks another image. Between the steps that were saved, and
-    between layers, tokens and shares are moved on straight lines, which the outlines
-    of the patches and the text say; on the site the sliders come to rest at what was
-    saved. One axis serves all shares.
+    and as a line those of the same model before training. The reader lets the layers
+    play, moves training step and layer, and clicks another image. Between the steps
+    that were saved, and between layers, tokens and shares are moved on straight lines,
+    which the outlines of the patches and the text say; on the site the sliders come to
+    rest at what was saved. One axis serves all shares.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def training(
         "training",
         draw_training,
         state=state,
-        positions=[(state, opens | {"layer": 0.0, "step": 0.0})],
+        positions=[(state, opens | {"layer": depth if layer < depth / 2 else 0.0})],
         controls={
             "step": Slider(
                 "training step", float(steps[1]), float(steps[-1]), at,

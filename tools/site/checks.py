@@ -210,33 +210,14 @@ def mark(kind: str, heard: str = "") -> str:
 def chip(parts: Sequence[tuple[str, str, str]]) -> str:
     """The line of a chip for verdicts given by their kind, words and number.
 
-    The first that holds stands there in full, and for all.
+    The first that holds stands there in full, and for all; below it are the others.
     """
-    holding = [part for part in parts if part[0] == "holds"]
-    others = [part for part in parts if part[0] != "holds"]
-    shown = []
-    if holding:
-        _, words, value = holding[0]
-        said = f"{mathematics(words)} <b>{escape(value)}</b>"
-        more = f", {more_hold(len(holding) - 1)}" if holding[1:] else ""
-        shown.append(f"{mark('holds', 'holds:')} {said}{more}")
-    if others and holding:
-        shown.append(f"{mark('rejected')} {variants(len(others))} rejected")
-    elif len(others) == 1:
-        _, words, value = others[0]
-        said = f"tempting, rejected: {mathematics(words)}"
-        shown.append(f"{mark('rejected')} {said} <b>{escape(value)}</b>")
-    elif others:
-        shown.append(f"{mark('rejected')} {variants(len(others))} rejected")
-    return " · ".join(shown)
-
-
-def more_hold(count: int) -> str:
-    return f"{count} more hold{'s' if count == 1 else ''}"
-
-
-def variants(count: int) -> str:
-    return f"{count} tempting variant{'' if count == 1 else 's'}"
+    kind, words, value = min(parts, key=lambda part: part[0] != "holds")
+    holds = kind == "holds"
+    said = [mark(kind, "holds:") if holds else f"{mark(kind)} false:"]
+    said += [mathematics(words), f"<b>{escape(value)}</b>"]
+    more = f" · {len(parts) - 1} more" if parts[1:] else ""
+    return " ".join(said) + more
 
 
 def beside(numbers: Numbers, kind: str) -> str:
