@@ -11,6 +11,7 @@ from tools.mutants import __main__ as command
 from tools.mutants import claims, claims_record
 from tools.mutants.campaign import FOLDER
 from tools.mutants.pages import Book, parts
+from tools.mutants.sites import mutants
 from tools.verdicts import collect
 
 TOY = '''
@@ -222,6 +223,27 @@ def test_one_page_is_asked_and_the_others_keep_their_rows(book):
         called(book, "--page", "3-test")
 
 
+def test_a_named_mutant_is_tried_first_and_for_named_claims_alone(book):
+    """By its key, or with those that share its place."""
+    write(book, START, AREA, "verify('one', measured=toy.inverse(2.0), at_least=0.4)")
+    _, rows = called(book)
+    before = rows["an area"]
+    line = [m for m in mutants(book / "lib/toy.py", book) if m.line == 6]
+    other = next(m.key for m in line if m.key != before["mutant"]["key"])
+    for named, known in ((other, {other}), ("lib/toy.py:6", {m.key for m in line})):
+        shutil.rmtree(book / FOLDER)
+        words = "--claim", before["id"], "--first", named, "--tries", "1"
+        _, after = called(book, *words)
+        assert after["one"] == rows["one"]
+        assert after["an area"]["mutant"]["key"] in known
+        made = [key.split()[0] for key in runs(book)]
+        assert made == ["page", "part", after["an area"]["mutant"]["key"]]
+    with pytest.raises(PipelineError, match="has no claim verdict-0"):
+        called(book, "--claim", "verdict-0")
+    with pytest.raises(PipelineError, match="lib/toy.py:1 is neither the key nor"):
+        called(book, "--first", "lib/toy.py:1")
+
+
 def test_a_page_that_fails_unchanged_is_said_and_run_again(book):
     write(book, START, AREA.replace("expected=6", "expected=7"))
     with pytest.raises(PipelineError, match="unchanged: 'an area' is not as stated"):
@@ -242,7 +264,10 @@ def test_one_at_a_time_and_only_sensible_numbers(book):
         called(book)
     with pytest.raises(PipelineError, match="tries must be at least 1, got 0"):
         called(book, "--tries", "0")
-    for words in ([], ["3", "--claims"], ["3", "--page", "1-test"]):
+    for words in (
+        [], ["3", "--claims"], ["3", "--page", "1-test"], ["3", "--claim", "verdict-0"],
+        ["3", "--first", "lib/toy.py:6"],
+    ):  # fmt: skip
         with pytest.raises(SystemExit):
             command.main(words, book)
 

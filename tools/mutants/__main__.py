@@ -2,6 +2,7 @@
 
     python -m tools.mutants 300 --seed 1
     python -m tools.mutants --claims --page 1-softmax-expansion
+    python -m tools.mutants --claims --claim verdict-3225705a --first 09285a74b506
 
 Each is one small change of one statement. Of the tests that execute this statement all
 are run, fastest first, the module's own before others, until one fails. What none
@@ -33,6 +34,14 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     )
     parser.add_argument("--page", help="with --claims: only this one")
     parser.add_argument(
+        "--claim", action="append", default=[], metavar="ID",
+        help="with --claims: only this one of the record, and each other that is named",
+    )  # fmt: skip
+    parser.add_argument(
+        "--first", action="append", default=[], metavar="MUTANT",
+        help="with --claims: tried before others, by its key or its place, file:line",
+    )  # fmt: skip
+    parser.add_argument(
         "--tries", type=int, default=40, help="with --claims: mutants tried, at most"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
@@ -42,7 +51,8 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
         help="of the processor, that the tests of one mutant take on the original",
     )  # fmt: skip
     asked = parser.parse_args(argv)
-    if asked.claims != (asked.count is None) or asked.page and not asked.claims:
+    of_claims_alone = asked.page or asked.claim or asked.first
+    if asked.claims != (asked.count is None) or of_claims_alone and not asked.claims:
         parser.error("say how many mutants, or --claims, perhaps of one --page")
     names = ["tries" if asked.claims else "count", "jobs", "seconds"]
     for name in names:
@@ -76,8 +86,15 @@ def of_claims(asked: argparse.Namespace, root: Path) -> int:
         names = ", ".join(path.stem for path in texts(root))
         raise PipelineError(f"--page must be one of {names}, got {asked.page}")
     books = [Book(path, root) for path in paths]
-    most = claims.Most(asked.tries, asked.seconds)
-    rows = claims.run(books, root, asked.jobs, most)
+    if asked.claim:
+        pages = {row["id"]: row["page"] for row in claims_record.read(root)}
+        for key in asked.claim:
+            if key not in pages:
+                raise PipelineError(f"{claims_record.RECORD} has no claim {key}")
+        theirs = {pages[key] for key in asked.claim}
+        books = [book for book in books if book.name in theirs]
+    most = claims.Most(asked.tries, asked.seconds, tuple(asked.first))
+    rows = claims.run(books, root, asked.jobs, most, asked.claim or None)
     known = claims_record.reasons(rows, root)
     print(claims_record.told(rows, known))
     return int(any(not r["mutant"] and r["id"] not in known for r in rows))

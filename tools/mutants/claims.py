@@ -12,7 +12,7 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -65,10 +65,14 @@ class Journal:
 
 
 class Most(NamedTuple):
-    """Most that is tried for the claims of a part."""
+    """Most that is tried for the claims of a part, and what is tried in any case."""
 
     tries: int
     seconds: float  # of the processor
+    first: tuple[str, ...] = ()  # keys of mutants, or their places: lib/toy.py:6
+
+    def begins(self, mutant: Mutant) -> bool:
+        return not {*names_of(mutant)}.isdisjoint(self.first)
 
 
 class Search:
@@ -185,14 +189,16 @@ class Search:
     ) -> dict[str, tuple[Mutant, Outcome]]:
         """A mutant and the red verdict for as many claims of a part as have one.
 
-        First ``known``, the mutants that turned them red before. A verdict that is
-        merely inconclusive is kept for a claim that no mutant refutes.
+        First what ``most`` begins with, then ``known``, the mutants that turned them
+        red before. A verdict that is merely inconclusive is kept for a claim that no
+        mutant refutes.
         """
         part, lines = self.part(book, part)
         every = self.candidates(book, part, lines)
         turned: dict[str, tuple[Mutant, Outcome]] = {}
         weak: dict[str, tuple[Mutant, Outcome]] = {}
-        before = [each for each in every if each.key in known.values()]
+        before = [each for each in every if most.begins(each)]
+        before += [m for m in every if m.key in known.values() and not most.begins(m)]
         of_lib, of_cells = (
             [m for m in every if m not in before and (m in book.mutants) is own]
             for own in (False, True)
@@ -249,6 +255,11 @@ class Search:
         return [mutant for _, mutant in sorted(ranked, key=lambda pair: pair[0])]
 
 
+def names_of(mutant: Mutant) -> tuple[str, str]:
+    """What a mutant is asked for by: its key, and the place that it shares."""
+    return mutant.key, f"{mutant.file}:{mutant.line}"
+
+
 def red(outcome: Outcome) -> dict[str, Outcome]:
     """Verdicts by claim that were given, with a number, and are not as stated."""
     return {
@@ -277,32 +288,54 @@ def _tier(mutant: Mutant, names: dict[str, set[str]]) -> int:
 # -- All of them -------------------------------------------------------------------
 
 
-def run(books: list[Book], root: Path, jobs: int, most: Most) -> list[Row]:
-    """The record of some pages and, as it was, of the others; written as it grows."""
+def run(
+    books: list[Book], root: Path, jobs: int, most: Most,
+    only: Collection[str] | None = None,
+) -> list[Row]:  # fmt: skip
+    """The record of some pages and, as it was, of the others; written as it grows.
+
+    With ``only`` a search is made for these claims of the pages alone.
+    """
     search, rows = Search(root, books, jobs), record.read(root)
+    _known_names(most.first, search)
     order = [page_name(path, root) for path in texts(root)]
     for _ in search.crew.each(search.original, books, "pages"):
         pass
     for book in books:
         own = {each["id"]: each for each in rows if each["page"] == book.name}
         others = [e for e in rows if e["page"] in order and e["page"] != book.name]
-        for some in _rows(search, book, own, most):
+        for some in _rows(search, book, own, most, only):
             rows = sorted(others + some, key=lambda each: order.index(each["page"]))
             record.write(rows, root)
     print(f"mutants: {search.made} runs were made, of {search.seconds:.0f} s together")
     return rows
 
 
+def _known_names(names: Iterable[str], search: Search) -> None:
+    """Refuse what is asked for first, and is the name of no mutant."""
+    every = [each for book in search.books for each in book.mutants]
+    every += [each for of_file in search.of_lib.values() for each in of_file]
+    known = {name for each in every for name in names_of(each)} if names else set()
+    for name in names:
+        if name not in known:
+            raise PipelineError(f"{name} is neither the key nor the place of a mutant")
+
+
 def _rows(
-    search: Search, book: Book, rows: dict[str, Row], most: Most
-) -> Iterator[list[Row]]:
+    search: Search, book: Book, rows: dict[str, Row], most: Most,
+    only: Collection[str] | None,
+) -> Iterator[list[Row]]:  # fmt: skip
     """The rows of a page after each of its parts; till then a claim has its old one."""
     original = search.original(book)
     said = {verdict["id"]: verdict for _, verdict in original["verdicts"]}
     wrong = [each["claim"] for each in said.values() if not each["passed"]]
     if wrong:
         raise PipelineError(f"{book.name}, unchanged: {wrong[0]!r} is not as stated")
-    places = {verdict["id"]: piece for piece, verdict in original["verdicts"]}
+    places = {
+        verdict["id"]: piece
+        for piece, verdict in original["verdicts"]
+        if only is None or verdict["id"] in only
+    }
     known = {key: row["mutant"]["key"] for key, row in rows.items() if row["mutant"]}
     rows = {
         key: rows.get(key) or record.row(book.name, each, None, None)
