@@ -8,7 +8,7 @@ import pytest
 from lib.figures.svg import render
 from tools.command import ROOT, PipelineError
 from tools.site import finish
-from tools.site.markup import one, parsed, some
+from tools.site.markup import one, parsed, some, with_drawings, without_drawings
 
 UNUSED = (*finish.UNUSED, *finish.UNUSED_SEARCH)
 SCRIPTS = "".join(f'<script src="../{name}?v=1"></script>' for name in UNUSED)
@@ -68,7 +68,6 @@ def test_page_of_the_theme_is_finished():
         (("<header id", "<header class"), "an empty header#pst-header, 1 of"),
         (("</header>", "x</header>"), "an empty header#pst-header, 1 of"),
         (('"pst-primary-sidebar"', '"side"'), "should have a sidebar, 1 of"),
-        (("<path", "<style>p{}</style><path"), "a drawing has other styles: 'p{}'"),
         (("togglebutton.js", "x.js"), "should have the script togglebutton.js, 1 of"),
         (("searchindex.js", "x.js"), "should have the script searchindex.js, 1 of"),
         (("let toggle", "let x"), "no script of it starts with 'let toggle'"),
@@ -148,14 +147,35 @@ def test_rule_of_drawings_is_left_to_the_style_sheet_of_the_book():
     plt.close(fig)
     kept = "<noscript><style>p { color: red }</style></noscript>"
     template = f"<template>{drawn}</template>"
-    tree = parsed(f"<body>{kept}<figure>{drawn}</figure>{template}</body>")
-    assert finish.drop_styles_of_drawings(tree, "a.html") == 2
+    page = f"<body>{kept}<figure>{drawn}</figure>{template}</body>"
+    text, drawings = without_drawings(page)
+    assert with_drawings(text, drawings) == page
+    assert finish.drop_styles(drawings, "a.html") == 2
     (rule,) = set(re.findall("<style[^>]*>(.*?)</style>", drawn))
-    left = str(tree)
+    left = with_drawings(str(parsed(text)), drawings)
     assert rule not in left and kept in left and left.count("<svg") == 2
     css = (ROOT / "tools/site/static/book.css").read_text("utf-8")
     declared = rule.removeprefix("*{").removesuffix("}")
     assert f":where(.book-figure svg *) {{ {declared}; }}" in css
+
+
+@pytest.mark.parametrize(
+    ("drawing", "sentence"),
+    [
+        ("<style>p{}</style><path/>", "a drawing has other styles: 'p{}'"),
+        ('<path d="M0 0" onclick="x()"/>', "refuses the handler onclick of a drawing"),
+    ],
+)
+def test_what_no_drawing_may_have(drawing, sentence):
+    with pytest.raises(PipelineError, match=f"^a.html: .*{sentence}"):
+        finish.drop_styles(["<path/>", drawing], "a.html")
+
+
+def test_a_script_with_the_text_of_a_drawing_is_no_drawing():
+    page = '<script>"<svg><g>"</script><svg id="a"><g/></svg><p>x</p>'
+    text, drawings = without_drawings(page)
+    assert drawings == ["<g/>"] and '<script>"<svg><g>"</script>' in text
+    assert with_drawings(text, drawings) == page
 
 
 def test_theme_does_not_measure_what_is_folded(tmp_path):

@@ -10,8 +10,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
+from html import unescape
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
@@ -23,7 +25,7 @@ from tools.site.cells import fold_cells
 from tools.site.first_rules import put_first_rules
 from tools.site.further import fold_further
 from tools.site.head import ROOT_PAGE
-from tools.site.markup import one, parsed, some
+from tools.site.markup import one, parsed, some, with_drawings, without_drawings
 from tools.site.pieces import write_index, write_pieces
 from tools.site.typeset import STYLES
 
@@ -67,6 +69,8 @@ TAB_STOPS = (
 NOTHING = '"tab-stops-are-those-of-narrow-mjs"'
 # What matplotlib says of every element of the page around a drawing: book.css has it.
 OF_DRAWINGS = "*{stroke-linejoin: round; stroke-linecap: butt}"
+STYLE = re.compile(r"<style\b[^>]*>(.*?)</style>", re.S)
+HANDLER = re.compile(r"<[^>]*\s(on[a-z]+)\s*=")
 
 
 def finish(folder: Path, base: str = "/") -> set[Path]:
@@ -84,7 +88,9 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
     mended: Counter[str] = Counter()
     for path in sorted(new):
         name = path.relative_to(folder).as_posix()
-        tree = parsed(pages[path])
+        text, drawings = without_drawings(pages[path])
+        mended["a drawing with a style of its own"] += drop_styles(drawings, name)
+        tree = parsed(text)
         if name != f"{ROOT_PAGE}.html":  # which has no theme
             drop_formula_styles(tree, name)
             one_style_sheet(tree, path, folder)
@@ -93,7 +99,7 @@ def finish(folder: Path, base: str = "/") -> set[Path]:
         if name == f"{NOT_FOUND}.html":
             make_absolute(tree, base)
         set_policy(tree, name)
-        path.write_text(str(tree), "utf-8")
+        path.write_text(with_drawings(str(tree), drawings), "utf-8")
     write_index(folder)
     static = folder / "_static"
     drop_tab_stops(static / "scripts" / "pydata-sphinx-theme.js")
@@ -137,7 +143,6 @@ def finish_page(tree: BeautifulSoup, name: str) -> dict[str, int]:
         "a list of contents, #pst-page-toc-nav": take_contents_over(tree),
         "a bibliography, .citation-list": set_list_roles(tree, name),
         "a picture stored with its drawing": drop_stills(tree),
-        "a drawing with a style of its own": drop_styles_of_drawings(tree, name),
     }
     name_exhibits(tree, name)
     put_exhibits_first(tree, name)
@@ -267,18 +272,24 @@ def drop_stills(tree: BeautifulSoup) -> int:
     return dropped
 
 
-def drop_styles_of_drawings(tree: BeautifulSoup, name: str) -> int:
-    """Say once what each drawing says in a style sheet of its own.
+def drop_styles(drawings: list[str], name: str) -> int:
+    """Say once what each drawing says in a style sheet of its own; how many do.
 
     Its rule is for all elements: with every drawing that comes in, a browser would
     compute the styles of the whole page anew.
     """
-    styles = [each for each in tree.find_all("style") if each.find_parent("svg")]
-    for style in styles:
-        if style.text.strip() != OF_DRAWINGS:
-            raise PipelineError(f"{name}: a drawing has other styles: {style.text!r}")
-        style.decompose()
-    return len(styles)
+    dropped = 0
+    for k, drawing in enumerate(drawings):
+        if handler := HANDLER.search(drawing):
+            raise PipelineError(
+                f"{name}: its policy refuses the handler {handler[1]} of a drawing"
+            )
+        for style in STYLE.findall(drawing):
+            if unescape(style).strip() != OF_DRAWINGS:
+                raise PipelineError(f"{name}: a drawing has other styles: {style!r}")
+        drawings[k], count = STYLE.subn("", drawing)
+        dropped += count
+    return dropped
 
 
 def put_style_first(tree: BeautifulSoup, name: str) -> None:

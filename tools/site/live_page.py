@@ -21,7 +21,7 @@ from tools.launch import BINDER, BRANCH
 from tools.site.cells import as_cells
 from tools.site.finish import set_policy
 from tools.site.first_rules import take_first_rules
-from tools.site.markup import one, parsed
+from tools.site.markup import one, parsed, with_drawings, without_drawings
 
 SUFFIX = ".live.html"
 # Tags of cells whose code is not on the page; they run all the same.
@@ -86,7 +86,8 @@ def live_page(
     html: str, name: str, notebook: nbformat.NotebookNode, repository: str | None
 ) -> str:
     """The live twin of one finished page."""
-    tree, cells = parsed(html), hidden_cells(notebook)
+    (text, drawings), cells = without_drawings(html), hidden_cells(notebook)
+    tree = parsed(text)
     as_cells(tree)
     take_first_rules(tree, name)
     if len(tree.select("div.cell_input")) != cells.count(None):
@@ -98,8 +99,8 @@ def live_page(
         data = f' data-binder="{BINDER}/build/gh/{escape(repository)}/{BRANCH}"'
         hosts = [f"{way}://{host}" for host in BINDER_HOSTS for way in ("https", "wss")]
         connect = " ".join([connect, *hosts])
-    text = json.dumps(cells, ensure_ascii=False).replace("</", "<\\/")
-    bar = BAR.format(data=data, page=escape(name), cells=text)
+    codes = json.dumps(cells, ensure_ascii=False).replace("</", "<\\/")
+    bar = BAR.format(data=data, page=escape(name), cells=codes)
     one(tree, name, "an article", "article.bd-article").insert(0, parsed(bar))
     button = f'a[href="{live_name(name)}"]'
     back = BACK.format(page=escape(name))
@@ -111,7 +112,7 @@ def live_page(
     script = f'<script type="module" src="{top}_static/live.mjs"></script>'
     one(tree, name, "a head", "head").append(parsed(NOT_LISTED + script))
     set_policy(tree, name, connect)
-    return str(tree)
+    return with_drawings(str(tree), drawings)
 
 
 def live_name(name: str) -> str:

@@ -12,12 +12,36 @@ from bs4 import BeautifulSoup, Tag
 
 from tools.command import PipelineError
 
+# A script, which may have a drawing as a text, or a drawing: its tag and its content.
+DRAWING = re.compile(r"<script\b.*?</script>|(<svg\b[^>]*>)(.*?)</svg>", re.S)
+HIDDEN = re.compile("\ue000(\\d+)\ue000")
 FORMULA = re.compile("<mjx-container.*?</mjx-container>", re.S)
 NAMED, TAG = re.compile(r"\s(id|href|on[a-z]+)="), re.compile("<[^>]*>")
 
 
 def parsed(html: str) -> BeautifulSoup:
     return BeautifulSoup(html, "html.parser")
+
+
+def without_drawings(html: str) -> tuple[str, list[str]]:
+    """A page whose drawings are empty but for a number, and what was in each.
+
+    A third of what a page consists of is in them, and no edit of a tree looks there.
+    """
+    drawings: list[str] = []
+
+    def hide(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        drawings.append(found[2])
+        return f"{found[1]}\ue000{len(drawings) - 1}\ue000</svg>"
+
+    return DRAWING.sub(hide, html), drawings
+
+
+def with_drawings(html: str, drawings: list[str]) -> str:
+    """The page with its drawings again."""
+    return HIDDEN.sub(lambda found: drawings[int(found[1])], html)
 
 
 def element_of(html: str) -> Tag:

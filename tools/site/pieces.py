@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
 
 from tools.command import replace
 from tools.site.tex import letter_of, readable
@@ -126,21 +128,23 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
     if article is None:
         return []
     weight = next(value for pattern, value in WEIGHTS if re.match(pattern, name))
+    silent = article.select(NO_TEXT)
+    within = silent + article.select("section[id], h1, h2, h3, h4, dl.py")
     heading = article.select_one("h1")
-    page = text_of(heading) if heading else name
+    page = text_of(heading, silent) if heading else name
     entries = []
     for section in article.select("section[id]"):
         head = section.find(["h1", "h2", "h3", "h4"], recursive=False)
         if head is None:
             continue
-        first = head.name == "h1"
+        first, title = head.name == "h1", text_of(head, silent)
         entries.append(
             {
                 "to": name if first else f"{name}#{section['id']}",
-                "title": text_of(head),
+                "title": title,
                 "page": "" if first else page,
-                "text": own_text(section),
-                "weight": weight * (0.5 if text_of(head) in ASIDE else 1),
+                "text": text_of(section, within),
+                "weight": weight * (0.5 if title in ASIDE else 1),
             }
         )
     for entry in article.select("dl.py > dt[id]"):
@@ -150,27 +154,28 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
                 "to": f"{name}#{entry['id']}",
                 "title": str(entry["id"]),
                 "page": page,
-                "text": text_of(body)[:DOCUMENTED] if body else "",
+                "text": text_of(body, silent)[:DOCUMENTED] if body else "",
                 "weight": weight,
             }
         )
     return entries
 
 
-def own_text(section: Tag) -> str:
-    """The words of a section that are not those of a section within it."""
-    made = copy(section)
-    for part in made.select("section[id], h1, h2, h3, h4, dl.py"):
-        part.decompose()
-    return text_of(made)
+def text_of(element: Tag, silent: list[Tag]) -> str:
+    """Words of an element as they are read, its formulas without TeX.
 
-
-def text_of(element: Tag) -> str:
-    """Words of an element as they are read, its formulas without TeX."""
-    made = copy(element)
-    for part in made.select(NO_TEXT):
-        part.decompose()
-    for formula in made.select(".math"):
-        formula.replace_with(readable(formula.get_text()))
-    text = re.sub(r"\s+", " ", made.get_text(" ")).strip()
+    Those of the elements ``silent`` within it are left out.
+    """
+    text = re.sub(r"\s+", " ", " ".join(_words(element, {*map(id, silent)}))).strip()
     return re.sub(r" (?=[.,;:?!)\]])|(?<=[(\[]) ", "", text)
+
+
+def _words(element: Tag, silent: set[int]) -> Iterator[str]:
+    for child in element.children:
+        if not isinstance(child, Tag):
+            if type(child) is NavigableString:  # no comment, and no code of a script
+                yield child
+        elif "math" in child.get_attribute_list("class"):
+            yield readable(child.get_text())
+        elif id(child) not in silent:
+            yield from _words(child, silent)
