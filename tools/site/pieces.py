@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 from typing import Any
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, CData, NavigableString, Tag
 
 from tools.command import replace
 from tools.site.tex import letter_of, readable
@@ -27,6 +28,9 @@ NO_TEXT = (
     " .claim-filters, table.table td:nth-child(4), .explorer-controls,"
     " .further > summary"
 )
+# What of a section has an entry or a place of its own.
+APART = "section[id], h1, h2, h3, h4, dl.py"
+TEXTS = (NavigableString, CData)  # and no comments, styles, scripts or templates
 INDEX = "_static/search-sections.json"
 SYMBOLS = "chapters/reference/notation.html"
 UNSEARCHED = {"search.html", "404.html", "index.html", "genindex.html"}
@@ -126,21 +130,23 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
     if article is None:
         return []
     weight = next(value for pattern, value in WEIGHTS if re.match(pattern, name))
+    silent = {id(each) for each in article.select(NO_TEXT)}
+    apart = {id(each) for each in article.select(APART)}
     heading = article.select_one("h1")
-    page = text_of(heading) if heading else name
+    page = text_of(heading, silent) if heading else name
     entries = []
     for section in article.select("section[id]"):
         head = section.find(["h1", "h2", "h3", "h4"], recursive=False)
         if head is None:
             continue
-        first = head.name == "h1"
+        first, title = head.name == "h1", text_of(head, silent)
         entries.append(
             {
                 "to": name if first else f"{name}#{section['id']}",
-                "title": text_of(head),
+                "title": title,
                 "page": "" if first else page,
-                "text": own_text(section),
-                "weight": weight * (0.5 if text_of(head) in ASIDE else 1),
+                "text": text_of(section, silent | apart),
+                "weight": weight * (0.5 if title in ASIDE else 1),
             }
         )
     for entry in article.select("dl.py > dt[id]"):
@@ -150,27 +156,31 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
                 "to": f"{name}#{entry['id']}",
                 "title": str(entry["id"]),
                 "page": page,
-                "text": text_of(body)[:DOCUMENTED] if body else "",
+                "text": text_of(body, silent)[:DOCUMENTED] if body else "",
                 "weight": weight,
             }
         )
     return entries
 
 
-def own_text(section: Tag) -> str:
-    """The words of a section that are not those of a section within it."""
-    made = copy(section)
-    for part in made.select("section[id], h1, h2, h3, h4, dl.py"):
-        part.decompose()
-    return text_of(made)
+def text_of(element: Tag, without: set[int]) -> str:
+    """Words of an element as they are read, its formulas without TeX.
 
-
-def text_of(element: Tag) -> str:
-    """Words of an element as they are read, its formulas without TeX."""
-    made = copy(element)
-    for part in made.select(NO_TEXT):
-        part.decompose()
-    for formula in made.select(".math"):
-        formula.replace_with(readable(formula.get_text()))
-    text = re.sub(r"\s+", " ", made.get_text(" ")).strip()
+    ``without`` are the elements within it whose words are not its own.
+    """
+    text = re.sub(r"\s+", " ", " ".join(words(element, without))).strip()
     return re.sub(r" (?=[.,;:?!)\]])|(?<=[(\[]) ", "", text)
+
+
+def words(element: Tag, without: set[int], *, tex: bool = False) -> Iterator[str]:
+    """The texts within an element in their order; nothing of it is copied."""
+    for each in element.contents:
+        if not isinstance(each, Tag):
+            if type(each) in TEXTS:
+                yield each
+        elif id(each) in without:
+            continue
+        elif not tex and "math" in each.get("class", ()):
+            yield readable("".join(words(each, without, tex=True)))
+        else:
+            yield from words(each, without, tex=tex)
