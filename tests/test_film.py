@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,10 +25,8 @@ from lib.exhibits.film import LAYERS, film_sees, film_tokens
 from lib.figures.controls import starts
 
 LAW = heat.GaussianMixture([-2, 2], [1, 1], [0.5, 0.5])
-OPENS = exhibits.film(LAW)
 CANVAS = FIRST[FILM]
 CLOSE = 1e-12
-KERNELS = [*OPENS.kernels.items()]
 # A function of the page with the kernels of the site.
 CALLED = """async ([site, kernels, cases, state]) => {
   const at = (file) => import(`${site}_static/${file}.mjs`);
@@ -49,9 +48,20 @@ CALLED = """async ([site, kernels, cases, state]) => {
 }"""
 
 
+@cache
+def opens():
+    """The exhibit as its page opens it: it is computed where a test asks."""
+    return exhibits.film(LAW)
+
+
 def plain(state):
     return {name: np.ravel(value).tolist() if np.ndim(value) else value
             for name, value in state.items()}  # fmt: skip
+
+
+def called(page, site, given):
+    kernels = [*opens().kernels.items()]
+    return page.evaluate(CALLED, [site, kernels, given, plain(opens().state)])
 
 
 def cases():
@@ -96,7 +106,7 @@ def test_layer_of_the_page_is_that_of_lib(visit, site, name):
         }
         for x, plane, eps, time in asked
     ]  # fmt: skip
-    answers = page.evaluate(CALLED, [site, KERNELS, given, plain(OPENS.state)])
+    answers = called(page, site, given)
     for (x, plane, eps, time), answer in zip(asked, answers, strict=True):
         after, seen, frozen = layer_of_lib(x, plane, eps, time, kind)
         next_ = np.reshape(answer["next"], (-1, 2))
@@ -115,7 +125,7 @@ def test_dots_are_the_densities_of_lib(visit, site):
     asked = [each for each in cases() if len({*each[0][:, 0]}) == len(each[0]) > 1]
     values = {"eps": 1.0, "layer": LAYERS["exact score"], "plane": 0}
     given = [{"x": x.ravel().tolist(), "time": 0, "values": values} for x, *_ in asked]
-    answers = page.evaluate(CALLED, [site, KERNELS, given, plain(OPENS.state)])
+    answers = called(page, site, given)
     for (x, *_), answer in zip(asked, answers, strict=True):
         wanted = heat.node_density(x[:, :1], np.full(len(x), 1 / len(x)))
         assert np.abs(answer["density"] / wanted - 1).max() < 1e-11
@@ -123,9 +133,9 @@ def test_dots_are_the_densities_of_lib(visit, site):
 
 def choose(figure, **changes):
     """Move the controls, each by its name; the values that they have then."""
-    values = starts(OPENS.controls)
+    values = starts(opens().controls)
     for name, value in changes.items():
-        control = OPENS.controls[name]
+        control = opens().controls[name]
         values[name] = value
         if name in ("eps", "time"):
             slide(figure, control.label, control.place(value))
@@ -163,7 +173,7 @@ def test_page_says_what_lib_computes(visit, layer):
     for change in MOVES:
         button(figure, "Reset").click()
         chosen = choose(figure, layer=LAYERS[layer], **change)
-        state, values = OPENS.state, {k: float(v) for k, v in chosen.items()}
+        state, values = opens().state, {k: float(v) for k, v in chosen.items()}
         place = f"{values['tokens']:.0f} tokens {'in' if values['plane'] else 'on'} the"
         # How many tokens one sees follows as soon as the page has counted them.
         sees = film_sees(state, **values).strip()
@@ -278,9 +288,9 @@ def test_film_that_opens_at_its_end_stands_there(visit):
 @pytest.mark.filterwarnings("ignore::lib.sinkhorn.FrozenFlowWarning")
 def test_answer_to_the_last_film():
     def share(eps, plane):
-        values = starts(OPENS.controls) | {"eps": eps, "plane": plane, "time": 4.0}
+        values = starts(opens().controls) | {"eps": eps, "plane": plane, "time": 4.0}
         x, start = (
-            film_tokens(OPENS.state, **values | {"time": t}) for t in (4.0, 0.0)
+            film_tokens(opens().state, **values | {"time": t}) for t in (4.0, 0.0)
         )
         return (x.var(axis=0) - start.var(axis=0)).mean() / 4
 
@@ -313,11 +323,11 @@ def test_layers_pass_one_by_one_or_several_where_they_are_short(visit):
 def spot(figure, k, n, **changes):
     """Where token k of the line lies in the window, and a unit of the line."""
     box = figure.locator(CANVAS).bounding_box()
-    values = starts(OPENS.controls) | {"tokens": float(n), **changes}
-    x = film_tokens(OPENS.state, **values)[k, 0]
+    values = starts(opens().controls) | {"tokens": float(n), **changes}
+    x = film_tokens(opens().state, **values)[k, 0]
     half = (box["width"] - 44) / 2
-    across = box["x"] + 34 + half * (1 + x / OPENS.state["reach"])
-    return across, box["y"] + box["height"] - 36, half / OPENS.state["reach"]
+    across = box["x"] + 34 + half * (1 + x / opens().state["reach"])
+    return across, box["y"] + box["height"] - 36, half / opens().state["reach"]
 
 
 HELD = f"(figure) => figure.querySelector('{CANVAS}').dataset.held ?? null"
@@ -423,8 +433,8 @@ def test_token_in_the_plane_is_dragged_both_ways(visit):
     says(figure, "^Time 0.00, .*in the plane")
     box = figure.locator(CANVAS).bounding_box()
     unit = box["width"] - 2
-    unit /= 2 * OPENS.state["reach"]
-    x, y = OPENS.state["places"][25]  # the first of 50
+    unit /= 2 * opens().state["reach"]
+    x, y = opens().state["places"][25]  # the first of 50
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(middle[0] + unit * x, middle[1] - unit * y)
     page.mouse.down()
@@ -513,7 +523,7 @@ def test_heat_on_the_page_is_the_law_at_that_time(visit, time):
     values = choose(figure, tokens=25.0, eps=0.002, time=time)
     says(figure, f"^Time {time:.2f}, .*25 tokens on the line")
     canvas = figure.locator(CANVAS)
-    box, reach = canvas.bounding_box(), OPENS.state["reach"]
+    box, reach = canvas.bounding_box(), opens().state["reach"]
     law, x = LAW.heat(time), np.array([-4.3, 4.3])  # beyond the tokens
     across = 34 + (box["width"] - 44) / 2 * (1 + x / reach)
     foot, head = box["height"] - 50, 22
@@ -523,13 +533,13 @@ def test_heat_on_the_page_is_the_law_at_that_time(visit, time):
         pixels = np.array(figure.page.evaluate(ALPHA, given))
         red, _, blue, alpha = pixels.T
         ink = head + np.flatnonzero((alpha > 150) & (blue < 90) & (red < 90))
-        row = foot - (foot - head) * p / OPENS.state["top"]
+        row = foot - (foot - head) * p / opens().state["top"]
         assert len(ink) and abs(np.median(ink) - row) <= 4  # a line has a width
     choose(figure, tokens=25.0, eps=0.002, time=time, plane=1.0)
     says(figure, f"^Time {time:.2f}, .*25 tokens in the plane")
     unit = box["width"] - 2
     unit /= 2 * reach
-    tokens = film_tokens(OPENS.state, **values | {"plane": 1.0})
+    tokens = film_tokens(opens().state, **values | {"plane": 1.0})
     up = heat.GaussianMixture([0], [1], [1]).heat(time)
     most = law.pdf(np.linspace(-4, 4, 2001)).max() * up.pdf(0)
     levels, spots = np.array([0.0, 0.02, 0.1, 0.25, 0.5, 0.75]), {}

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,7 +25,6 @@ from lib.figures.controls import starts
 from lib.hierarchical import AttentionLimit, FiniteAttention, orthonormal_constant
 
 CANVAS = FIRST[HISTOGRAM]
-OPENS = exhibits.histogram()
 TOKENS = np.eye(16)
 OPENING = "^60,000 networks, width 1024, H = 1, σ = 2: excess kurtosis"
 # The functions of the page with the kernels of the site, on draws of its generator.
@@ -55,9 +55,15 @@ PAGE = """async ([site, state, values, seed, what, count]) => {
 }"""
 
 
+@cache
+def opens():
+    """The exhibit as its page opens it: it is computed where a test asks."""
+    return exhibits.histogram()
+
+
 def of_page(visit, site, values, what, count=None, seed=3):
     page, _ = visit(HISTOGRAM, reduced_motion="reduce")
-    state = {name: np.asarray(each).tolist() for name, each in OPENS.state.items()}
+    state = {name: np.asarray(each).tolist() for name, each in opens().state.items()}
     return np.array(page.evaluate(PAGE, [site, state, values, seed, what, count]))
 
 
@@ -151,8 +157,8 @@ def test_histogram_is_that_of_lib_at_the_ends_of_each_slider(
     begun(figure)
     says(figure, OPENING)
     slide(figure, label, place)
-    name = next(n for n, c in OPENS.controls.items() if c.label == label)
-    values = starts(OPENS.controls) | {name: OPENS.controls[name].at(place)}
+    name = next(n for n, c in opens().controls.items() if c.label == label)
+    values = starts(opens().controls) | {name: opens().controls[name].at(place)}
     n, heads, scale = round(values["width"]), round(values["heads"]), values["scale"]
     said = says(figure, f"^{count} networks, width {n}, H = {heads}, σ = {scale:g}:")
     assert figure.locator(STAGE).is_visible() and "stored" not in said
@@ -296,7 +302,7 @@ def test_bars_of_few_outputs_are_hollow(visit):
     figure.get_by_label("width n", exact=True).press("Home")
     says(figure, "^16 coordinates of one network, width 16")
     assert figure.locator(CANVAS).evaluate(OPAQUE) == 0
-    state = dict(OPENS.state)
+    state = dict(opens().state)
     values = {"one": 1.0, "scale": 2.0, "heads": 1.0}
     for width in (16.0, 1024.0):
         y = drawn(state, width=width, **values)

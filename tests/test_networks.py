@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,7 +25,6 @@ from lib.exhibits.networks import limit_cosines, network_cosines
 from lib.figures.controls import starts
 
 PILE = FIRST[NETWORKS]
-OPENS = exhibits.networks(0.3, networks=100)
 DONE = "^Layer {} of .* in this network"
 V0 = np.array([[1.0, 0.3], [0.3, 1.0]])
 # The functions of the page with the kernels of the site, on draws of its generator.
@@ -46,10 +46,16 @@ DRAWN = """async ([site, what, state, values, seed, times]) => {
 }"""
 
 
+@cache
+def opens():
+    """The exhibit as its page opens it: it is computed where a test asks."""
+    return exhibits.networks(0.3, networks=100)
+
+
 def drawn(visit, site, what, values, seed, times):
     """20,000 cosines of the exhibit: of networks, or of paths of the limit."""
     page, _ = visit(NETWORKS, reduced_motion="reduce")
-    state = OPENS.state | {"networks": 20_000, "paths": 20_000}
+    state = opens().state | {"networks": 20_000, "paths": 20_000}
     given = [site, what, state, values, seed, times]
     return np.array(page.evaluate(DRAWN, given))
 
@@ -71,7 +77,7 @@ def agree(one, other):
 def test_networks_of_the_page_have_the_law_of_gram(visit, site, n, layers, tau0):
     values = {"width": n, "temperature": tau0}
     sample = drawn(visit, site, "chain", values, 100 + n, layers)
-    state = OPENS.state | {"networks": 40_000}
+    state = opens().state | {"networks": 40_000}
     wanted = network_cosines(state | {"weights": n}, n, layers, tau0)
     assert len({*sample}) == len(sample)  # no two networks are one
     agree(sample, wanted)
@@ -82,8 +88,8 @@ def test_limit_of_the_page_has_the_law_of_sde(visit, site, tau0):
     values = {"width": 32, "temperature": tau0}
     sample = drawn(visit, site, "limit", values, 7, 32)
     run = sde.simulate(
-        sde.CovarianceSDE(OPENS.state["branch"], tau0), V0, 0.5, 32, paths=40_000,
-        rng=np.random.default_rng(3), save_every=32, level=OPENS.state["level"],
+        sde.CovarianceSDE(opens().state["branch"], tau0), V0, 0.5, 32, paths=40_000,
+        rng=np.random.default_rng(3), save_every=32, level=opens().state["level"],
     )  # fmt: skip
     agree(sample, cosines(run.states[-1])[1][:, 0, 1])
 
@@ -120,15 +126,15 @@ def test_pile_is_that_of_lib_at_the_ends_of_each_slider(visit, label, place, lay
     begun(figure)
     says(figure, DONE.format(32))
     slide(figure, label, place)
-    name = next(n for n, c in OPENS.controls.items() if c.label == label)
-    values = starts(OPENS.controls) | {name: OPENS.controls[name].at(place)}
+    name = next(n for n, c in opens().controls.items() if c.label == label)
+    values = starts(opens().controls) | {name: opens().controls[name].at(place)}
     n, tau0 = round(values["width"]), values["temperature"]
     said = says(figure, f"^Layer {layers} of {layers}, width {n}, τ₀ = {tau0:g}:")
     assert figure.locator(STAGE).is_visible() and "stored" not in said
     at, total, cosine, mean, spread, count, limit_mean, limit_spread = numbers(said)
     assert at == total == layers and count == 1000 and -1 <= cosine <= 1
-    near = network_cosines(OPENS.state | {"networks": 4000}, n, layers, tau0)
-    far = limit_cosines(OPENS.state, layers / n, tau0)
+    near = network_cosines(opens().state | {"networks": 4000}, n, layers, tau0)
+    far = limit_cosines(opens().state, layers / n, tau0)
     for shown, wanted, size in (
         ((mean, spread), near, count), ((limit_mean, limit_spread), far, len(far))
     ):  # fmt: skip
@@ -199,7 +205,7 @@ def test_depth_goes_back_and_forth_on_the_same_weights(visit):
     _, figure = visit(NETWORKS, reduced_motion="reduce")
     begun(figure)
     first = says(figure, DONE.format(32))
-    depth = OPENS.controls["depth"]
+    depth = opens().controls["depth"]
     for value, layers in ((0.25, 8), (2.0, 64), (1.0, 32)):
         slide(figure, "depth T", depth.place(value))
         last = says(figure, f"^Layer {layers} of {layers}, ")

@@ -16,6 +16,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tools.command import PipelineError
@@ -143,7 +144,13 @@ def differs(mutant: Mutant, source: bytes) -> bool:
         changed = ast.dump(ast.parse(mutant.applied(source)))
     except SyntaxError:
         return False
-    return changed != ast.dump(ast.parse(source))
+    return changed != program(source)
+
+
+@cache
+def program(source: bytes) -> str:
+    """What a source says to Python; the same file is asked for each of its mutants."""
+    return ast.dump(ast.parse(source))
 
 
 class Text:

@@ -9,7 +9,7 @@ book, or where Python in the browser stands beside the site.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from tools.site.first_rules import take_first_rules
 from tools.site.markup import one, parsed, with_drawings, without_drawings
 
 SUFFIX = ".live.html"
+# Its one tag is edited as text: a server does it for each page that is asked for.
+HEAD, OFFERED = re.compile(r"<html\b[^>]*>"), ' data-live=""'
 # Tags of cells whose code is not on the page; they run all the same.
 HIDDEN = {"remove-cell", "remove-input"}
 # Where the servers of mybinder.org are.
@@ -59,12 +61,13 @@ def add_button(
     context["header_buttons"].insert(0, button)
 
 
-@lru_cache(maxsize=64)
 def offered(html: str) -> str:
     """A page on which the button that leads to its live twin is in sight."""
-    tree = parsed(html)
-    one(tree, "a page", "an html element", "html")["data-live"] = ""
-    return str(tree)
+    heads = HEAD.findall(html)
+    if len(heads) != 1:
+        raise PipelineError(f"a page should have one html element, not {len(heads)}")
+    (head,) = heads
+    return html if OFFERED in head else html.replace(head, f"{head[:-1]}{OFFERED}>", 1)
 
 
 def write_live_pages(folder: Path, texts: list[Path], root: Path, name: str | None):

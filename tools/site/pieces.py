@@ -15,8 +15,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from bs4 import BeautifulSoup, Tag
-from bs4.element import NavigableString
+from bs4 import BeautifulSoup, CData, NavigableString, Tag
 
 from tools.command import replace
 from tools.site.tex import letter_of, readable
@@ -29,6 +28,9 @@ NO_TEXT = (
     " .claim-filters, table.table td:nth-child(4), .explorer-controls,"
     " .further > summary"
 )
+# What of a section has an entry or a place of its own.
+APART = "section[id], h1, h2, h3, h4, dl.py"
+TEXTS = (NavigableString, CData)  # and no comments, styles, scripts or templates
 INDEX = "_static/search-sections.json"
 SYMBOLS = "chapters/reference/notation.html"
 UNSEARCHED = {"search.html", "404.html", "index.html", "genindex.html"}
@@ -128,8 +130,8 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
     if article is None:
         return []
     weight = next(value for pattern, value in WEIGHTS if re.match(pattern, name))
-    silent = article.select(NO_TEXT)
-    within = silent + article.select("section[id], h1, h2, h3, h4, dl.py")
+    silent = {id(each) for each in article.select(NO_TEXT)}
+    apart = {id(each) for each in article.select(APART)}
     heading = article.select_one("h1")
     page = text_of(heading, silent) if heading else name
     entries = []
@@ -143,7 +145,7 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
                 "to": name if first else f"{name}#{section['id']}",
                 "title": title,
                 "page": "" if first else page,
-                "text": text_of(section, within),
+                "text": text_of(section, silent | apart),
                 "weight": weight * (0.5 if title in ASIDE else 1),
             }
         )
@@ -161,21 +163,24 @@ def sections(tree: BeautifulSoup, name: str) -> list[dict[str, Any]]:
     return entries
 
 
-def text_of(element: Tag, silent: list[Tag]) -> str:
+def text_of(element: Tag, without: set[int]) -> str:
     """Words of an element as they are read, its formulas without TeX.
 
-    Those of the elements ``silent`` within it are left out.
+    ``without`` are the elements within it whose words are not its own.
     """
-    text = re.sub(r"\s+", " ", " ".join(_words(element, {*map(id, silent)}))).strip()
+    text = re.sub(r"\s+", " ", " ".join(words(element, without))).strip()
     return re.sub(r" (?=[.,;:?!)\]])|(?<=[(\[]) ", "", text)
 
 
-def _words(element: Tag, silent: set[int]) -> Iterator[str]:
-    for child in element.children:
-        if not isinstance(child, Tag):
-            if type(child) is NavigableString:  # no comment, and no code of a script
-                yield child
-        elif "math" in child.get_attribute_list("class"):
-            yield readable(child.get_text())
-        elif id(child) not in silent:
-            yield from _words(child, silent)
+def words(element: Tag, without: set[int], *, tex: bool = False) -> Iterator[str]:
+    """The texts within an element in their order; nothing of it is copied."""
+    for each in element.contents:
+        if not isinstance(each, Tag):
+            if type(each) in TEXTS:
+                yield each
+        elif id(each) in without:
+            continue
+        elif not tex and "math" in each.get("class", ()):
+            yield readable("".join(words(each, without, tex=True)))
+        else:
+            yield from words(each, without, tex=tex)
