@@ -93,13 +93,19 @@ def create(name, lock, stamp, wanted):
     shutil.rmtree(venv, ignore_errors=True)
     run("environment: creating %s" % name, [sys.executable, "-m", "venv", venv])
     install = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    # The lock names all packages. Left to look for what they need, pip meets newer
+    # ones of other hashes, where a package asks for another one with extras, and stops.
     run(
         "environment: installing the locked packages (about a minute)",
-        install + ["--require-hashes", "--requirement", lock],
+        install + ["--no-deps", "--require-hashes", "--requirement", lock],
     )
     run(
         "environment: installing lib",
         install + ["--no-deps", "--no-build-isolation", "--editable", "."],
+    )
+    run(
+        "environment: checking that they are what all of them need",
+        [python, "-m", "pip", "--disable-pip-version-check", "check"],
     )
     with open(stamp + ".part", "w") as file:
         file.write(wanted)
