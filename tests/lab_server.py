@@ -35,7 +35,7 @@ def furnished(home):
 
 
 @contextmanager
-def serving(folder, home):
+def serving(folder, home, *options):
     """Address of a JupyterLab on a folder while it runs; ``home`` has its settings."""
     places = {
         "JUPYTER_CONFIG_DIR": home / "config",
@@ -48,6 +48,7 @@ def serving(folder, home):
     command = [Path(sys.executable).with_name("jupyter"), "lab", "--no-browser"]
     command += ["--allow-root", "--ServerApp.port=0", "--IdentityProvider.token="]
     command += [f"--ServerApp.root_dir={folder}", "--LabApp.extension_manager=readonly"]
+    command += options
     with (home / "log").open("w") as log:
         env = os.environ | {name: str(path) for name, path in places.items()}
         server = subprocess.Popen(command, env=env, stdout=log, stderr=log)

@@ -10,9 +10,17 @@ from waits import until
 
 from lib import exhibits
 from lib.exhibits.planes import PLANES, SIDE, draw_planes, place_of, value_at
-from lib.exhibits.regimes import GAUGES, draw_regimes, readings, verdict
+from lib.exhibits.regimes import (
+    BRANCH,
+    GAUGES,
+    diluted,
+    draw_regimes,
+    readings,
+    verdict,
+)
 from lib.figures.controls import starts
 from lib.regimes import PRESETS, describe
+from lib.regimes.numbers import noise
 from tools.command import ROOT
 
 MODELS, MAP = "chapters/8-which-limit.html", "chapters/6-map-of-limits.html"
@@ -100,6 +108,16 @@ def test_the_verdict_follows_the_zones():
     assert verdict(levels, shared=True).endswith(verdict(levels).partition("first")[2])
     assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 1]
     assert all(len(gauge.named()) == len(gauge.zones) + 1 for gauge in GAUGES)
+
+
+def test_normalized_branches_have_a_mark_of_their_own(gauges):
+    values = starts(gauges.controls)  # GPT-2
+    levels = readings(gauges.state, **values)
+    spread = np.sqrt(2 * noise(BRANCH) * diluted(levels))
+    assert spread == pytest.approx(levels["pre_norm"]) and spread < levels["spread"] / 2
+    published = draw_regimes(gauges.state, **values).svg.count("<use")
+    own = draw_regimes(gauges.state, **values | {"depth": 13.0}).svg.count("<use")
+    assert published - own == 1
 
 
 def test_planes_of_every_edge(planes):

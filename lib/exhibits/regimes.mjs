@@ -126,14 +126,19 @@ export default ({ stage, state, values, call, act, put }) => {
         pen.fillText(name, 1, top + 7);
         pen.textAlign = "right";
         pen.fillText(number(i), w - 1, top + 7);
-        const x = Math.min(w - 6, Math.max(6, place(now.shown[i])));
-        pen.fillStyle = i === 0 && state.fixed[chosen] ? colors.paper : colors.mark;
-        pen.strokeStyle = colors.ink;
-        pen.beginPath();
-        for (const [a, b] of [[0, 0], [-6, -9], [6, -9]]) pen.lineTo(x + a, top + BAR + b);
-        pen.closePath();
-        pen.fill();
-        pen.stroke();
+        const mark = (value, open) => {
+          const x = Math.min(w - 6, Math.max(6, place(value)));
+          pen.fillStyle = open ? colors.paper : colors.mark;
+          pen.strokeStyle = colors.ink;
+          pen.beginPath();
+          for (const [a, b] of [[0, 0], [-6, -9], [6, -9]]) pen.lineTo(x + a, top + BAR + b);
+          pen.closePath();
+          pen.fill();
+          pen.stroke();
+        };
+        mark(now.shown[i], i === 0 && state.fixed[chosen]);
+        // The same spread in linear layers as with normalization before each branch.
+        if (i === 0 && chosen >= 0 && !state.fixed[chosen]) mark(now.shown[0] * (now.diluted / now.spread) ** 2, true);
       });
     },
     changed(name) {
@@ -163,7 +168,7 @@ export default ({ stage, state, values, call, act, put }) => {
         `A token puts ${percent(now.tied)} on itself if queries are keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `Were one layer repeated, with equal queries and keys, the cosine of tokens would end near ${few(cosine)}.`,
+        `Were one layer repeated, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}.`,
       ];
       return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown}.`;
     },

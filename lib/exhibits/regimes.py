@@ -246,6 +246,8 @@ def draw_regimes(
         ax.axis("off")
         for i, gauge in enumerate(GAUGES):
             _draw_gauge(ax, -i, gauge, reading[gauge.name], i == 0 and fixed)
+        if k is not None and not fixed:  # normalized before each branch
+            _mark(ax, 0, GAUGES[0], diluted(reading), hollow=True)
     named = _named(state, sizes, k)
     said = ", ".join(f"{name} {_short(reading[name])}" for name, *_ in GAUGES)
     return figure(
@@ -287,13 +289,7 @@ def _named(state: State, sizes: Mapping[str, float], model: int | None) -> str:
 
 
 def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float, hollow: bool) -> None:
-    def place(x: float) -> float:
-        a, b = gauge.low, gauge.high
-        if gauge.log:
-            x, a, b = log10(max(x, a)), log10(a), log10(b)
-        return min(1.0, max(0.0, (x - a) / (b - a)))
-
-    edges = [0.0, *map(place, gauge.breaks), 1.0]
+    edges = [0.0, *(_place(gauge, x) for x in gauge.breaks), 1.0]
     here, marks = gauge.zone(value), gauge.named()
     for k, zone in enumerate(gauge.zones):
         left, right = edges[k], edges[k + 1]
@@ -312,10 +308,26 @@ def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float, hollow: bool) 
     shown = f"{gauge.symbol} {_short(value)}".strip()
     ax.text(0, top - 0.12, gauge.question, fontsize=11.5, va="center")
     ax.text(1, top - 0.12, shown, fontsize=11.5, ha="right", va="center")
+    _mark(ax, top, gauge, value, hollow=hollow)
+
+
+def _place(gauge: Gauge, x: float) -> float:
+    a, b = gauge.low, gauge.high
+    if gauge.log:
+        x, a, b = log10(max(x, a)), log10(a), log10(b)
+    return min(1.0, max(0.0, (x - a) / (b - a)))
+
+
+def _mark(ax: Axes, top: float, gauge: Gauge, value: float, *, hollow: bool) -> None:
     ax.plot(
-        place(value), top - 0.32, "v", color="none" if hollow else COLORS[1],
+        _place(gauge, value), top - 0.32, "v", color="none" if hollow else COLORS[1],
         markeredgecolor=INK, markersize=7, clip_on=False,
     )  # fmt: skip
+
+
+def diluted(reading: Mapping[str, float]) -> float:
+    """The T at which linear layers have the spread of normalized branches."""
+    return reading["depth/width"] * (reading["pre_norm"] / reading["spread"]) ** 2
 
 
 def _short(value: float) -> str:

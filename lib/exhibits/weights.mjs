@@ -45,7 +45,7 @@ export default ({ stage, state, values, call }) => {
     made(kind, "", legend);
     made("span", "", legend, text);
   }
-  made("span", "exhibit-beyond", legend, "▲▼ beyond");
+  made("span", "exhibit-beyond", legend, "▲▼ off the scale");
   const scale = made("span", "exhibit-scale", legend);
   let exact, polynomial, bound;
 

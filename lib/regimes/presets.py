@@ -15,6 +15,7 @@ class Family:
     activation: str
     norm: str
     layers_shared: bool = False
+    causal: bool = False  # each token sees those before it alone
 
     @property
     def length_fixed(self) -> bool:
@@ -53,6 +54,7 @@ class Preset:
         parts = (
             f"{known.positions} positions", known.activation,
             f"normalization {known.norm}",
+            "a causal mask" if known.causal else "",
             "all layers alike" if known.layers_shared else "", self.notes,
         )  # fmt: skip
         return ", ".join(part for part in parts if part)
@@ -61,12 +63,14 @@ class Preset:
 _BEFORE, _AFTER = "before each branch", "after each branch"
 _BERT = Family("devlin2019bert", "learned", "GELU", _AFTER)
 _ALBERT = Family("lan2020albert", "learned", "GELU", _AFTER, layers_shared=True)
-_GPT2 = Family("radford2019language", "learned", "GELU", _BEFORE)
-_GPT3 = Family("brown2020language", "learned", "GELU", _BEFORE)
+_GPT2 = Family("radford2019language", "learned", "GELU", _BEFORE, causal=True)
+_GPT3 = Family("brown2020language", "learned", "GELU", _BEFORE, causal=True)
 _VIT = Family("dosovitskiy2021image", "learned", "GELU", _BEFORE)
-_BLOOM = Family("bigscience2022bloom", "ALiBi", "GELU", _BEFORE)
-_LLAMA = Family("touvron2023llama", "rotary", "SwiGLU", f"{_BEFORE} (RMS)")
-_MISTRAL = Family("jiang2023mistral", "rotary", "SwiGLU", f"{_BEFORE} (RMS)")
+_BLOOM = Family("bigscience2022bloom", "ALiBi", "GELU", _BEFORE, causal=True)
+_LLAMA = Family("touvron2023llama", "rotary", "SwiGLU", f"{_BEFORE} (RMS)", causal=True)
+_MISTRAL = Family(
+    "jiang2023mistral", "rotary", "SwiGLU", f"{_BEFORE} (RMS)", causal=True
+)
 _HUB = "config.json on the Hugging Face Hub"
 
 #: The published models of ``--preset``, by name.
