@@ -374,7 +374,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
       const [k, part] = at();
       const done = part > ROUNDING ? `between layers ${k} and ${k + 1}` : `layer ${k}`;
       const grown = film[k].grown + variance(shown()) - variance(film[k].x);
-      const share = values.time > 0 ? ` (${((100 * grown) / values.time).toFixed(0).replace("-", "−")} %)` : "";
+      const share = values.time > 0 ? ` (${((100 * grown) / values.time).toFixed(0).replace("-", "−").replace("−0", "0")} %)` : "";
       return (
         `Time ${two(values.time)}, ${done}: ${place}. Their variance has grown by ` +
         `${two(grown)}, that of the heat by ${two(values.time)}${share}.${said}`
