@@ -193,7 +193,7 @@ def _front(plane: Plane) -> Array:
 
 
 def _shifts(k: int) -> Array:
-    """How far above it, in the plane, the front ends."""
+    """Distances above it, in the plane, at which the front ends."""
     low, high = PLANES[k].up[1:]
     return np.asarray(np.round(-np.log(_ends(k)) / np.log(high / low), 4))
 

@@ -256,7 +256,7 @@ class Search:
 
 
 def names_of(mutant: Mutant) -> tuple[str, str]:
-    """What a mutant is asked for by: its key, and the place that it shares."""
+    """Names by which a mutant is asked for: its key, and the place that it shares."""
     return mutant.key, f"{mutant.file}:{mutant.line}"
 
 
