@@ -149,7 +149,7 @@ def differs(mutant: Mutant, source: bytes) -> bool:
 
 @cache
 def program(source: bytes) -> str:
-    """Tree of a source as Python reads it; asked of one file for each of its mutants."""
+    """Tree of a source as Python reads it; a file is asked for each of its mutants."""
     return ast.dump(ast.parse(source))
 
 
