@@ -28,15 +28,15 @@ def steps(tmp_path, monkeypatch):
 
 def test_a_fresh_environment_is_left_alone(steps, tmp_path):
     environment.main()
-    assert len(steps) == 3
+    assert len(steps) == 4
     environment.main()
-    assert len(steps) == 3
+    assert len(steps) == 4
     (tmp_path / "requirements.lock").write_text("numpy==2.1\n")
     environment.main()
-    assert len(steps) == 6 and not (tmp_path / ".venv" / "made-1").exists()
+    assert len(steps) == 8 and not (tmp_path / ".venv" / "made-1").exists()
 
 
-@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
 def test_what_was_interrupted_is_made_anew(step, steps, tmp_path, monkeypatch):
     going = environment.run
 
@@ -50,7 +50,7 @@ def test_what_was_interrupted_is_made_anew(step, steps, tmp_path, monkeypatch):
         environment.main()
     monkeypatch.setattr(environment, "run", going)
     environment.main()
-    assert len(steps) == step + 3
+    assert len(steps) == step + 4
     assert not (tmp_path / ".venv" / "made-1").exists()  # nothing of the first is left
 
 
