@@ -425,7 +425,6 @@ def test_the_dot_of_a_network_goes_home_on_its_planes(visit, planes):
     for decides, numbers_of in (
         ("β/log m", "tokens m = 1,024 and β = 8"),
         ("m/d", "dimension d = 768 and tokens m = 1,024"),
-        ("n and H", "heads H = 12 and width n = 768"),
         ("L/n", "depth L = 12 and width n = 768"),
     ):
         figure.get_by_label(decides, exact=True).check(force=True)

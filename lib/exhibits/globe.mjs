@@ -29,7 +29,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   charts.setAttribute("aria-hidden", "true");
   stage.append(globe, charts);
 
-  let x, n, time, past, before, near, h, trail, eye, points, colors;
+  let x, n, time, past, before, near, h, trail, eye, points, colors, said;
   let ticks = 0, charted = 0;
   let held = null, turning = null, chosen = null, spun = true;
 
@@ -45,7 +45,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   // The clock begins anew at each change by hand; the curve before it stays, paler.
   const begin = () => {
     if (past?.length > 3) before = past;
-    [time, past, h] = [first, [], LONGEST];
+    [time, past, h, said] = [first, [], LONGEST, ""];
     measure();
   };
   const put = (tokens) => {
@@ -54,6 +54,16 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     trail = [];
     points = Array.from({ length: n }, () => [0, 0, 0, 0]);
     if (chosen !== null && chosen >= n) chosen = null;
+  };
+  // Whether most tokens have one beside them that no force could part from them for long.
+  const fused = () => {
+    const twin = (i) => {
+      for (let j = 0; j < n; j++) {
+        if (j !== i && Math.hypot(x[3 * i] - x[3 * j], x[3 * i + 1] - x[3 * j + 1], x[3 * i + 2] - x[3 * j + 2]) < 1e-9) return true;
+      }
+      return false;
+    };
+    return points.filter((_, i) => twin(i)).length > n / 2;
   };
   const drawn = (count) => {
     const fresh = new Float64Array(3 * count);
@@ -311,9 +321,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     const width = (w - 2 * pad - 20) / 2;
     const tall = height - foot - head;
     const second = [2 * pad + width + 8, head, width, tall];
-    const most = Math.max(...past.map((point) => point[1]));
-    const top = [0.2, 0.4].find((each) => most < 0.9 * each) ?? 1;
-    panel(pen, colors, [pad, head, width, tall], "energy", 1, false, top, [0, top / 2, top]);
+    panel(pen, colors, [pad, head, width, tall], "energy", 1, false, 1, [0, 0.5, 1]);
     panel(pen, colors, second, "clusters", 2, true, Math.max(n, 10), [1, 10, 100].filter((k) => k <= Math.max(n, 10)));
     pen.fillStyle = colors.quiet;
     pen.textAlign = "center";
@@ -344,7 +352,10 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
         all.set(kept);
         put(all);
       }
+      const stuck = name === "value" && values.value < 0 && fused();
+      if (stuck) put(3 * n === state.x.length ? Float64Array.from(state.x) : drawn(n));
       begin();
+      if (stuck) said = " Tokens in one place cannot part: it begins where the picture opened.";
       // One that rests waits for this.
       if (name === "value" && state.rests && !playing() && !still.matches) play();
     },
@@ -354,7 +365,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       eye = [...state.eye];
       held = turning = chosen = null;
       before = null;
-      h = LONGEST;
+      [h, said] = [LONGEST, ""];
       time = state.time;
       past = state.times.map((t, k) => [t, state.heights[k], state.clusters[k]]);
       measure();
@@ -367,7 +378,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       const [, height, clusters] = past.at(-1);
       const many = n === 1 ? "1 token" : `${n} tokens`;
       const what = n === 1 ? "it stays where it is" : `${counted(clusters)} cluster${Math.round(clusters) === 1 ? "" : "s"}`;
-      const over = time >= end ? " The axis ends here: drag a token, or draw again." : "";
+      const over = time >= end ? " The axis ends here: at a lower β more would meet." : said;
       return `Time ${short(time)}, β = ${short(values.beta)}, V = ${values.value > 0 ? "+" : "−"}I: ${many}, ${what}; energy ${values.beta ? `${height.toFixed(2)} of its largest value` : "constant, as always for β = 0"}.${over}`;
     },
   };

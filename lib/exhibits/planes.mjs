@@ -24,7 +24,7 @@ const drawn = (tag, attributes, parent) => {
 
 // The rows, or columns, of a walk, and the seconds for each.
 const WALKS = { "Right first": ["up", "across"], "Up first": ["across", "up"] };
-const LEVELS = [0, 0.2, 0.4];
+const LEVELS = [0, 0.4, 0.8];
 const SECONDS = 1.2;
 
 export default ({ stage, state, values, act, put, redraw }) => {
@@ -64,9 +64,12 @@ export default ({ stage, state, values, act, put, redraw }) => {
   let colors, held = false, walk = null;
 
   const grid = (i, j, edge = values.edge) => state.grids[(edge * side + i) * side + j];
-  // The place of the network whose numbers are given, on the planes that have both.
+  // The place of the network whose numbers are given, on the planes that have both; a dot
+  // there is full, and any other is hollow.
+  const homeOf = () => state.homes.slice(2 * values.edge, 2 * values.edge + 2);
+  const home = () => Math.hypot(values.across - homeOf()[0], values.up - homeOf()[1]) < 1e-3;
   const goHome = () => {
-    const [x, y] = state.homes.slice(2 * values.edge, 2 * values.edge + 2);
+    const [x, y] = homeOf();
     if (x < 0) return;
     put("across", x);
     put("up", y);
@@ -299,8 +302,9 @@ export default ({ stage, state, values, act, put, redraw }) => {
       pen.rotate(-Math.PI / 2);
       write(`${axes()[1]} →`, 0, 0, "center", "middle");
       pen.restore();
-      pen.fillStyle = colors.mark;
-      pen.strokeStyle = colors.ink;
+      pen.fillStyle = home() ? colors.mark : colors.paper;
+      pen.strokeStyle = home() ? colors.ink : colors.mark;
+      pen.lineWidth = 2;
       pen.beginPath();
       const [across, up] = places();
       pen.arc(x0 + across * (x1 - x0), y1 - up * (y1 - y0), 6, 0, 2 * Math.PI);

@@ -138,7 +138,7 @@ PLANES = (
           "relative error of the variance, from N(0, 1),", _steps, half=0.005),
     Plane("(log t)/β", ("time t", 1, 1e6), ("β", 1, 16),
           "angle between two equal clusters, at first 90°,", _angle, _met, unit="°"),
-    Plane("β/log m", ("tokens m", 2, 1e6), ("β", 1, 64),
+    Plane("β/log m", ("tokens m", 2, 1e9), ("β", 1, 32),
           "weight of a token on itself, among orthogonal ones,", _own, np.log),
     Plane("m/d", ("dimension d", 2, 1024), ("tokens m", 2, 2048),
           "probability that uniform tokens lie in one hemisphere", _hemisphere,
@@ -253,7 +253,7 @@ def planes(
         Place of the point, from 0 to 1 along each axis.
     network : mapping of str to float, optional
         Numbers of a network by their letters on the axes, as ``{"L": 12, "n": 768}``:
-        on a plane with both of its numbers the point begins there.
+        on a plane with both of its numbers the point begins there, and is full there.
     caption : str, optional
         What to see, printed below.
 

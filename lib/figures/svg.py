@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from lib.figures.theme import INK, MAPPED, saving
@@ -32,7 +35,7 @@ def render(fig: Figure) -> str:
     """
     buffer = io.StringIO()
     nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with saving():
+    with saving(), _laid_out(fig):
         fig.savefig(buffer, format="svg", metadata=nothing)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].strip()
@@ -44,6 +47,32 @@ def render(fig: Figure) -> str:
     svg = svg.replace(f'<g id="{MAPPED}">', '<g fill="#000">')
     svg = svg.replace("<svg ", '<svg fill="currentColor" ', 1)
     return re.sub(r">\s+<", "><", _numbered_ids(svg))
+
+
+@contextmanager
+def _laid_out(fig: Figure) -> Iterator[None]:
+    """Lay a figure out, as ``savefig`` does, and let nothing lay it out meanwhile.
+
+    With a layout engine ``savefig`` draws everything twice, the first time only to have
+    it placed.
+    """
+    engine = fig.get_layout_engine()
+    if engine is None:
+        yield
+        return
+    canvas, dpi = fig.canvas, fig.dpi
+    try:
+        FigureCanvasSVG(fig)
+        fig.dpi = 72  # what an SVG is measured in
+        engine.execute(fig)
+    finally:
+        fig.dpi = dpi
+        fig.set_canvas(canvas)
+    fig.set_layout_engine(None)
+    try:
+        yield
+    finally:
+        fig.set_layout_engine(engine)
 
 
 def own_ids(svg: str, prefix: str) -> str:
