@@ -139,16 +139,37 @@ def test_one_that_rests_waits_for_its_reversal_and_comes_back(visit):
     assert "4 clusters" in says(figure, "^Time 12, β = 9, V = .I")
     figure.get_by_label("−I repels", exact=True).check()
     button(figure, "Pause").wait_for()
-    figure.page.wait_for_function(
-        f"(figure) => ({TIME})(figure) > 12",
-        arg=figure.element_handle(),
-        timeout=60_000,
-    )
+    passed(figure, 12)
     assert int(re.search(r"≈? ?(\d+) clusters", paused(figure).inner_text())[1]) > 30
     # Back to its rest: nothing plays until the reader asks.
     button(figure, "Reset").click()
     assert button(figure, "Play").is_visible()
     says(figure, "^Time 12, β = 9, V = .I: 64 tokens, 4 clusters")
+
+
+def passed(figure, time):
+    """Wait until the clock of a globe has passed a time."""
+    figure.page.wait_for_function(
+        f"([figure, time]) => ({TIME})(figure) > time",
+        arg=[figure.element_handle(), time],
+        timeout=60_000,
+    )
+
+
+def test_tokens_that_cannot_part_begin_where_the_picture_opened(visit):
+    _, figure = visit(GLOBE)
+    begun(figure)
+    passed(figure, 30)  # when those of a cluster are equal to nearly the last digit
+    few = float(re.search(r"([\d.]+) cluster", says(figure, "^Time"))[1])
+    figure.get_by_label("−I repels", exact=True).check()
+    says(figure, "Tokens in one place cannot part")
+    passed(figure, 12)
+    now = float(re.search(r"([\d.]+) cluster", says(paused(figure), "^Time"))[1])
+    assert now > 2 * few
+    # Those that can part go on from where they are.
+    figure.get_by_label("+I attracts", exact=True).check()
+    figure.get_by_label("−I repels", exact=True).check()
+    assert "cannot part" not in says(figure, "V = −I")
 
 
 def test_what_moves_is_said_at_a_bounded_rate(visit):

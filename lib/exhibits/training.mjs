@@ -6,6 +6,7 @@ import { colorsOf, fitted, short } from "./exhibit.mjs";
 
 const BLANK = 8; // between the plane and the pile, in pixels
 const [STAY, WAY] = [0.7, 0.8]; // seconds at a layer, and on the way to the next
+const MIDDLE = 0.1; // a tick on the axis of shares
 const WAYS = { ArrowRight: 1, ArrowUp: 1, PageUp: 1, ArrowLeft: -1, ArrowDown: -1, PageDown: -1 };
 
 export default ({ stage, state, values, redraw, act, put, play, playing }) => {
@@ -155,7 +156,7 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
     const shares = saved("shares", bins, values.step, values.layer);
     const before = saved("shares", bins, 0, values.layer);
     const head = 10;
-    const high = (share) => foot - ((foot - head) * share) / top;
+    const high = (share) => foot - (foot - head) * Math.sqrt(share / top);
     const one = (right - left) / bins;
     pen.fillStyle = colors.accent;
     shares.forEach((share, k) => pen.fillRect(left + (k + 0.06) * one, high(share), 0.88 * one, foot - high(share)));
@@ -175,14 +176,14 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
     pen.fillStyle = colors.quiet;
     pen.textAlign = "right";
     pen.textBaseline = "middle";
-    for (const share of [0, top]) pen.fillText(String(share), left - 5, high(share));
+    for (const share of [0, MIDDLE, top]) pen.fillText(String(share), left - 5, high(share));
     pen.textAlign = "center";
     pen.textBaseline = "top";
     for (const tick of [-1, 0, 1]) pen.fillText(String(tick).replace("-", "−"), left + ((tick + 1) / 2) * (right - left), foot + 5);
     pen.fillText("cosine of two patches", (left + right) / 2, foot + 19);
     // What is what, where no pair of patches is.
     pen.textAlign = "left";
-    const key = [["share of pairs", colors.quiet], ["bars: now", colors.accent], ["line: untrained", colors.ink]];
+    const key = [["share of pairs (root scale)", colors.quiet], ["bars: now", colors.accent], ["line: untrained", colors.ink]];
     key.forEach(([words, color], k) => {
       pen.fillStyle = color;
       pen.fillText(words, left + 6, head + 16 * k);

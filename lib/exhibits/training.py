@@ -29,6 +29,7 @@ _DRAWN = (
     " differ most. Bars: the cosines of all pairs of tokens; line: before training."
     " Between saved steps, and between layers, all is interpolated (dashed)."
 )
+MIDDLE = 0.1  # a tick on the axis of shares, between 0 and its end
 SIDE = 0.1  # half the side of a tile, where the farthest place is 1
 
 
@@ -52,7 +53,7 @@ def training(
     play, moves training step and layer, and clicks another image. Between the steps
     that were saved, and between layers, tokens and shares are moved on straight lines,
     which the outlines of the patches and the text say; on the site the sliders come to
-    rest at what was saved. One axis serves all shares.
+    rest at what was saved. One axis serves all shares, with a root scale.
 
     Parameters
     ----------
@@ -277,13 +278,26 @@ def _draw_plane(
 def _draw_pile(ax: Axes, shares: Array, before: Array, top: float) -> None:
     """Shares of the pairs by their cosine, and as a line those before training."""
     edges = np.linspace(-1, 1, len(shares) + 1)
-    ax.set(xlim=(-1, 1), ylim=(0, top), xticks=[-1, 0, 1], yticks=[0, top])
+    ax.set(xlim=(-1, 1), ylim=(0, np.sqrt(top)), xticks=[-1, 0, 1])
+    ticks = [0, MIDDLE, top]  # on a root scale, where small shares are seen too
+    ax.set_yticks(np.sqrt(ticks), [f"{tick:g}" for tick in ticks])
     ax.tick_params(labelsize=11)
     ax.set_xlabel("cosine", labelpad=1)
-    key = (("share of pairs", INK), ("bars: now", COLORS[0]), ("line: untrained", INK))
+    key = (
+        ("share of pairs (root scale)", INK),
+        ("bars: now", COLORS[0]),
+        ("line: untrained", INK),
+    )
     for k, (words, color) in enumerate(key):
         ax.text(
-            -0.95, (0.92 - 0.15 * k) * top, words, color=color, va="center", size=11
+            -0.95,
+            (0.92 - 0.15 * k) * np.sqrt(top),
+            words,
+            color=color,
+            va="center",
+            size=11,
         )
-    ax.bar(edges[:-1], shares, np.diff(edges) * 0.9, align="edge", color=COLORS[0])
-    ax.stairs(before, edges, color=INK, linewidth=1.5, baseline=None)
+    ax.bar(
+        edges[:-1], np.sqrt(shares), np.diff(edges) * 0.9, align="edge", color=COLORS[0]
+    )
+    ax.stairs(np.sqrt(before), edges, color=INK, linewidth=1.5, baseline=None)
