@@ -29,7 +29,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   charts.setAttribute("aria-hidden", "true");
   stage.append(globe, charts);
 
-  let x, n, time, past, before, near, h, trail, eye, points, colors, said;
+  let x, n, time, past, before, near, h, trail, eye, points, colors, said, back;
   let ticks = 0, charted = 0;
   let held = null, turning = null, chosen = null, spun = true;
 
@@ -45,7 +45,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   // The clock begins anew at each change by hand; the curve before it stays, paler.
   const begin = () => {
     if (past?.length > 3) before = past;
-    [time, past, h, said] = [first, [], LONGEST, ""];
+    [time, past, h, said, back] = [first, [], LONGEST, "", false];
     measure();
   };
   const put = (tokens) => {
@@ -249,16 +249,16 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       pen.stroke();
       if (mine) continue;
       // How many there are, once, where there is room for it.
-      if (depth > 0.1 && r > 9) named.push([cx + R * a, cy - R * e, r, near[i]]);
+      if (r > 9) named.push([cx + R * a, cy - R * e, r, near[i], depth > 0 ? colors.paper : colors.ink]);
     }
     pen.globalAlpha = 1;
-    pen.fillStyle = colors.paper;
     pen.font = colors.font;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     // While groups still form, numbers would lie on one another.
     if (!settled(past.at(-1)[2])) return;
-    named.reverse().forEach(([X, Y, r, count], k) => {
+    named.reverse().forEach(([X, Y, r, count, ink], k) => {
+      pen.fillStyle = ink;
       if (!named.slice(0, k).some(([U, V]) => Math.hypot(U - X, V - Y) < r)) pen.fillText(String(count), X, Y);
     });
   };
@@ -332,10 +332,16 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   return {
     rests: () => state.rests > 0,
     tick(seconds) {
+      if (back) said = "";
       move(ahead(seconds));
       if (ticks++ % 4 === 0) trail.push(x.slice());
       if (trail.length > TRAIL) trail.shift();
       if (spun) eye = [eye[0] - 0.06 * seconds, eye[1]];
+      // One that rests stops where its reversal has brought it back.
+      if (state.rests && values.value < 0 && !back && time >= state.time) {
+        [back, said] = [true, " The start is back; Play goes on."];
+        return false;
+      }
       return time < end;
     },
     step: () => move(ahead(0.4)),
@@ -365,7 +371,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       eye = [...state.eye];
       held = turning = chosen = null;
       before = null;
-      [h, said] = [LONGEST, ""];
+      [h, said, back] = [LONGEST, "", false];
       time = state.time;
       past = state.times.map((t, k) => [t, state.heights[k], state.clusters[k]]);
       measure();

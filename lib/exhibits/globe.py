@@ -28,8 +28,8 @@ FIRST, LAST = 0.1, 1e4
 # Tokens within this chord belong together; groups that last are much narrower.
 RADIUS = 0.25
 _COUNTED = (
-    "Clusters are counted by their effective number Σ 1/nᵢ, where nᵢ tokens lie within"
-    f" a chord of {RADIUS} of token i: exact once clusters are narrow and far apart."
+    "The number of clusters is Σ 1/nᵢ, where nᵢ tokens lie within a chord of"
+    f" {RADIUS} of token i."
 )
 _MOST, _HOTTEST = 256, 100.0
 _SIGNS = {"+I attracts": 1.0, "−I repels": -1.0}

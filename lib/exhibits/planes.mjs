@@ -24,7 +24,7 @@ const drawn = (tag, attributes, parent) => {
 
 // The rows, or columns, of a walk, and the seconds for each.
 const WALKS = { "Right first": ["up", "across"], "Up first": ["across", "up"] };
-const LEVELS = [0, 0.4, 0.8];
+const LEVELS = [0, 0.25, 0.5];
 const SECONDS = 1.2;
 
 export default ({ stage, state, values, act, put, redraw }) => {
@@ -119,7 +119,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
   };
 
   // The plane lies between its margins.
-  const frame = () => [42, 6, canvas.clientWidth - 8, canvas.clientHeight - 32];
+  const frame = () => [42, 6, canvas.clientWidth - 58, canvas.clientHeight - 32];
   const point = (event) => {
     const { left, top } = canvas.getBoundingClientRect();
     const [x0, y0, x1, y1] = frame();
@@ -233,7 +233,9 @@ export default ({ stage, state, values, act, put, redraw }) => {
       opener.className = "exhibit-opener";
       opener.href = `#${figure.id}`;
       const [across, up] = state.axes[edge].split("|");
-      opener.textContent = `${across} →\n${up} ↑\nopen this plane`;
+      opener.textContent = `${across} →\n${up} ↑\n`;
+      opener.append(document.createElement("u"));
+      opener.lastChild.textContent = "open this plane";
       opener.addEventListener("click", () => act(() => {
         walk = null;
         put("edge", edge);
@@ -297,6 +299,19 @@ export default ({ stage, state, values, act, put, redraw }) => {
       write(`${axes()[0]} →`, (x0 + x1) / 2, y1 + 16, "center", "top");
       write(low, x0 - 4, y1, "right", "bottom");
       write(high, x0 - 4, y0, "right", "top");
+      // What the blue means: none of it, half, and all.
+      const half = 100 * state.halves[values.edge];
+      pen.fillStyle = colors.accent;
+      for (let k = 0; k < 20; k++) {
+        pen.globalAlpha = (k + 0.5) / 20;
+        pen.fillRect(x1 + 8, y1 - ((k + 1) / 20) * (y1 - y0), 9, (y1 - y0) / 20);
+      }
+      pen.globalAlpha = 1;
+      pen.strokeRect(x1 + 8, y0, 9, y1 - y0);
+      pen.fillStyle = colors.ink;
+      write(given(0), x1 + 21, y1, "left", "bottom");
+      write(given(half || 50), x1 + 21, (y0 + y1) / 2, "left", "middle");
+      if (!half) write(given(100), x1 + 21, y0, "left", "top");
       pen.save();
       pen.translate(12, (y0 + y1) / 2);
       pen.rotate(-Math.PI / 2);
@@ -320,8 +335,9 @@ export default ({ stage, state, values, act, put, redraw }) => {
     text() {
       const [x, y] = numbers();
       const of = `the ${state.measured[values.edge]} is`;
-      if (walk?.ends.length === LEVELS.length) {
+      if (walk) {
         const [line, way] = WALKS[walk.name][0] === "up" ? [1, "right"] : [0, "up"];
+        if (walk.ends.length < LEVELS.length) return `${state.decides[values.edge]}, ${way} first …`;
         const list = walk.ends.map(([level, end]) => `${end} at ${axes()[line]} = ${level}`).join(", ");
         return `${state.decides[values.edge]}, ${way} first: at the end of each walk ${of} ${list}.`;
       }

@@ -127,7 +127,7 @@ PLANES = (
     Plane("L/n", ("depth L", 1, 1024), ("width n", 1, 1024),
           "share of linear networks that keep a squared length within a factor 2",
           _lengths, lambda depth: depth, wide=lambda T: _lengths(T * LARGE, LARGE)),
-    Plane("n and H", ("heads H", 1, 128), ("width n", 4, 4096),
+    Plane("n and H", ("heads H", 1, 1024), ("width n", 4, 4096),
           "excess kurtosis of an output, for four orthonormal tokens and scores of "
           "variance 1,",
           _kurtosis, half=0.05, unit=""),
@@ -328,7 +328,9 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
         ax = fig.subplots()
         levels = [0, 20, 40, 60, 80, 100.1]
         fading = [(0.0, 0.447, 0.698, a) for a in (0.04, 0.2, 0.4, 0.62, 0.85)]
-        ax.contourf(x, y, blue, levels=levels, colors=fading)
+        bar = fig.colorbar(ax.contourf(x, y, blue, levels=levels, colors=fading))
+        bar.set_ticks([0, 40, 80])
+        bar.set_ticklabels([_written(plane, _measured(plane, b)) for b in (0, 40, 80)])
         if plane.front:
             fine = np.geomspace(*plane.across[1:], 2 * SIDE)
             high, low = (plane.front(fine) / end for end in _ends(k))
@@ -341,19 +343,30 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
         ax.plot(*at, "o", color=COLORS[1], markeredgecolor=INK, markersize=8)
         ax.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         ax.set(xlabel=plane.across[0], ylabel=plane.up[0])
-    shown = f"{value:.2g} %" if plane.half else f"{value:.0f} %"
-    shown = shown if plane.unit else f"{value / 100:.2g}"
-    shown = f"{90 * value / 100:.0f}°" if plane.unit == "°" else shown
     drawn = "band" if plane.wide else "dashed line"
     front = f"; the {drawn} is the front" if plane.front else ""
     return figure(
         fig,
         alt=f"A plane of {plane.across[0]} and {plane.up[0]} with logarithmic axes,"
         f" colored by the {plane.measured.rstrip(',')}: at the point it is"
-        f" {shown}{front}.",
+        f" {_written(plane, value)}{front}.",
         caption=f"{plane.decides}: {plane.measured.rstrip(',')}, more where it is"
         f" darker{front}.",
     )
+
+
+def _measured(plane: Plane, blue: float) -> float:
+    """What is so many percent blue, itself in percent."""
+    return 100 * plane.half * blue / (100 - blue) if plane.half else blue
+
+
+def _written(plane: Plane, value: float) -> str:
+    """A value in percent in the unit of its plane."""
+    if plane.unit == "°":
+        return f"{90 * value / 100:.0f}°"
+    if not plane.unit:
+        return f"{value / 100:.2g}"
+    return f"{value:.2g} %" if plane.half else f"{value:.0f} %"
 
 
 def place_of(axis: tuple[str, float, float], place: float) -> float:
