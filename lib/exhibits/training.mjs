@@ -183,7 +183,7 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
     pen.fillText("cosine of two patches", (left + right) / 2, foot + 19);
     // What is what, where no pair of patches is.
     pen.textAlign = "left";
-    const key = [["share of pairs (root scale)", colors.quiet], ["bars: now", colors.accent], ["line: untrained", colors.ink]];
+    const key = [["share of pairs, √ scale", colors.quiet], ["bars: now", colors.accent], ["line: untrained", colors.ink]];
     key.forEach(([words, color], k) => {
       pen.fillStyle = color;
       pen.fillText(words, left + 6, head + 16 * k);

@@ -284,7 +284,7 @@ def _draw_pile(ax: Axes, shares: Array, before: Array, top: float) -> None:
     ax.tick_params(labelsize=11)
     ax.set_xlabel("cosine", labelpad=1)
     key = (
-        ("share of pairs (root scale)", INK),
+        ("share of pairs, √ scale", INK),
         ("bars: now", COLORS[0]),
         ("line: untrained", INK),
     )
