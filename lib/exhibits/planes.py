@@ -356,7 +356,7 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
 
 
 def _measured(plane: Plane, blue: float) -> float:
-    """What is so many percent blue, itself in percent."""
+    """Value, in percent, that is drawn with so many percent of the blue."""
     return 100 * plane.half * blue / (100 - blue) if plane.half else blue
 
 
