@@ -109,7 +109,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     const back = ct * f - st * e;
     return unit([c * a + s * back, -s * a + c * back, ct * e + st * f]);
   };
-  const radius = () => 0.44 * globe.clientWidth;
+  const radius = () => 0.41 * globe.clientWidth;
   const place = (event) => {
     const box = globe.getBoundingClientRect();
     const R = radius();
@@ -236,7 +236,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       for (const [a, e] of way.reverse()) pen.lineTo(cx + R * a, cy - R * e);
     }
     pen.stroke();
-    const size = R * 0.021 * Math.min(2, Math.sqrt(96 / n));
+    const size = R * 0.019 * Math.min(2, Math.sqrt(96 / n));
     const named = [];
     for (const [a, e, depth, i] of points) {
       const r = size * Math.sqrt(near[i]) * (1 + 0.12 * depth) + 1;

@@ -25,8 +25,9 @@ State = Mapping[str, Any]
 BINS = 20  # of the cosine, from −1 to 1
 SCALE = 100  # places are stored in hundredths
 _DRAWN = (
-    "Each tile stands at the token of its patch, in the two directions in which these"
-    " differ most. Bars: the cosines of all pairs of tokens; line: before training."
+    "Each tile stands at the token of its patch, at unit length and less the mean, in"
+    " the two directions in which these differ most. Bars: the cosines of all pairs of"
+    " tokens; line: before training."
     " Between saved steps, and between layers, all is interpolated (dashed)."
 )
 MIDDLE = 0.1  # a tick on the axis of shares, between 0 and its end

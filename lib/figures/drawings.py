@@ -10,8 +10,8 @@ from lib.figures.book_figure import BookFigure
 _DRAWINGS = {
     "transformer-block": (
         "A transformer block from tokens at the bottom to the law of the next token at "
-        "the top; the number at each arrow names the chapter that studies it.",
-        "A block. The number at an arrow is that of the chapter that studies it.",
+        "the top; a number beside an arrow names the chapter that studies it.",
+        "A block. A number beside an arrow is that of the chapter that studies it.",
     )
 }
 
