@@ -187,6 +187,9 @@ def test_a_network_stands_on_the_planes_whose_numbers_it_has():
     assert starts(shown.controls) == {"edge": 5.0, "across": 0.7, "up": 0.1}
     opened = exhibits.planes(network={"L": 32, "n": 1024})
     assert list(starts(opened.controls).values()) == pytest.approx([0, 0.5, 1])
+    # There it is full, and elsewhere hollow.
+    at = [draw_planes(opened.state, edge=0.0, across=0.5, up=up).svg for up in (1, 0.9)]
+    assert ["fill: #d55e00" in text for text in at] == [True, False]
     # A number beyond the plane is on none of its places.
     wide = exhibits.planes(network={"L": 32, "n": 1025}).state["homes"][0]
     assert wide[0] < 0

@@ -29,7 +29,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   charts.setAttribute("aria-hidden", "true");
   stage.append(globe, charts);
 
-  let x, n, time, past, before, near, h, trail, eye, points, colors, said, back;
+  let x, n, time, past, before, near, h, trail, eye, points, colors, said, returned;
   let ticks = 0, charted = 0;
   let held = null, turning = null, chosen = null, spun = true;
 
@@ -45,7 +45,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   // The clock begins anew at each change by hand; the curve before it stays, paler.
   const begin = () => {
     if (past?.length > 3) before = past;
-    [time, past, h, said, back] = [first, [], LONGEST, "", false];
+    [time, past, h, said, returned] = [first, [], LONGEST, "", false];
     measure();
   };
   const put = (tokens) => {
@@ -332,14 +332,14 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   return {
     rests: () => state.rests > 0,
     tick(seconds) {
-      if (back) said = "";
+      if (returned) said = "";
       move(ahead(seconds));
       if (ticks++ % 4 === 0) trail.push(x.slice());
       if (trail.length > TRAIL) trail.shift();
       if (spun) eye = [eye[0] - 0.06 * seconds, eye[1]];
       // One that rests stops where its reversal has brought it back.
-      if (state.rests && values.value < 0 && !back && time >= state.time) {
-        [back, said] = [true, " The start is back; Play goes on."];
+      if (state.rests && values.value < 0 && !returned && time >= state.time) {
+        [returned, said] = [true, " The start is back; Play goes on."];
         return false;
       }
       return time < end;
@@ -371,7 +371,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       eye = [...state.eye];
       held = turning = chosen = null;
       before = null;
-      [h, said, back] = [LONGEST, "", false];
+      [h, said, returned] = [LONGEST, "", false];
       time = state.time;
       past = state.times.map((t, k) => [t, state.heights[k], state.clusters[k]]);
       measure();
@@ -384,7 +384,8 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       const [, height, clusters] = past.at(-1);
       const many = n === 1 ? "1 token" : `${n} tokens`;
       const what = n === 1 ? "it stays where it is" : `${counted(clusters)} cluster${Math.round(clusters) === 1 ? "" : "s"}`;
-      const over = time >= end ? " The axis ends here: at a lower β more would meet." : said;
+      const more = values.value > 0 && clusters > 1.5 ? "at a lower β more would meet" : "drag a token, or draw again";
+      const over = time >= end ? ` The axis ends here: ${more}.` : said;
       return `Time ${short(time)}, β = ${short(values.beta)}, V = ${values.value > 0 ? "+" : "−"}I: ${many}, ${what}; energy ${values.beta ? `${height.toFixed(2)} of its largest value` : "constant, as always for β = 0"}.${over}`;
     },
   };

@@ -340,7 +340,9 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
                     ax.plot(fine, line, color=INK, linewidth=0.8)
             else:
                 ax.plot(fine, high, "--", color=INK, linewidth=1.2)
-        ax.plot(*at, "o", color=COLORS[1], markeredgecolor=INK, markersize=8)
+        home = np.hypot(across - state["homes"][k][0], up - state["homes"][k][1]) < 1e-3
+        face, edge_of = (COLORS[1], INK) if home else ("white", COLORS[1])
+        ax.plot(*at, "o", markersize=8, markerfacecolor=face, markeredgecolor=edge_of)
         ax.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         ax.set(xlabel=plane.across[0], ylabel=plane.up[0])
     drawn = "band" if plane.wide else "dashed line"
