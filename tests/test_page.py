@@ -331,7 +331,7 @@ def test_first_tap_previews_and_the_second_follows(site, browser):
 
 
 def test_there_is_a_way_back_on_the_page_and_from_another(page, site):
-    link = page.locator(LINK).nth(1)
+    link = page.locator(LINK).first
     link.scroll_into_view_if_needed()
     link.click(trial=True)  # what a click scrolls has been scrolled
     before = link.bounding_box()["y"]

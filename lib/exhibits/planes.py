@@ -328,9 +328,7 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
         ax = fig.subplots()
         levels = [0, 20, 40, 60, 80, 100.1]
         fading = [(0.0, 0.447, 0.698, a) for a in (0.04, 0.2, 0.4, 0.62, 0.85)]
-        bar = fig.colorbar(ax.contourf(x, y, blue, levels=levels, colors=fading))
-        bar.set_ticks([0, 40, 80])
-        bar.set_ticklabels([_written(plane, _measured(plane, b)) for b in (0, 40, 80)])
+        ax.contourf(x, y, blue, levels=levels, colors=fading)
         if plane.front:
             fine = np.geomspace(*plane.across[1:], 2 * SIDE)
             high, low = (plane.front(fine) / end for end in _ends(k))
@@ -355,11 +353,6 @@ def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookF
         caption=f"{plane.decides}: {plane.measured.rstrip(',')}, more where it is"
         f" darker{front}.",
     )
-
-
-def _measured(plane: Plane, blue: float) -> float:
-    """Value, in percent, that is drawn with so many percent of the blue."""
-    return 100 * plane.half * blue / (100 - blue) if plane.half else blue
 
 
 def _written(plane: Plane, value: float) -> str:
