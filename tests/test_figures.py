@@ -32,6 +32,8 @@ from lib.figures import (
     rate_plot,
     style,
 )
+from lib.figures.svg import render
+from lib.figures.theme import saving
 from tools.command import ROOT
 from tools.digests import digests
 from tools.site.finish import drop_stills
@@ -728,6 +730,22 @@ def test_png_of_the_busiest_figure_stays_within_the_budget():
     ax.set(xlim=(0, 200), ylim=(0, 150))
     png = figure(fig, alt=ALT)._still("note")
     assert 1_000 < len(png) <= figures.png.BUDGET == 40_000
+
+
+def test_what_is_rendered_is_drawn_once_and_stays_as_it_was(monkeypatch):
+    fig, drawings = drawn(), []
+    draw = Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda *a: (drawings.append(1), draw(*a))[1])
+    fig.set_layout_engine("constrained")
+    before = fig.get_layout_engine(), fig.canvas, fig.dpi
+    once = render(fig)
+    assert len(drawings) == 1 and render(fig) == once
+    assert (fig.get_layout_engine(), fig.canvas, fig.dpi) == before
+    # It is placed where matplotlib places it by itself.
+    places = [ax.get_position().bounds for ax in fig.axes]
+    with saving():
+        fig.savefig(io.StringIO(), format="svg")
+    assert np.allclose([ax.get_position().bounds for ax in fig.axes], places)
 
 
 def test_png_of_a_drawing_made_by_hand_comes_with_it():

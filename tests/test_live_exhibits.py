@@ -62,6 +62,14 @@ def says(figure, pattern):
     return text
 
 
+def passed(figure, time):
+    """Wait until the clock of a globe has passed a time."""
+    figure.page.wait_for_function(
+        f"([figure, time]) => ({TIME})(figure) > time",
+        arg=[figure.element_handle(), time],
+    )
+
+
 def slide(figure, label, place):
     """Move a slider to a place between its ends, as the pointer does."""
     figure.get_by_label(label, exact=True).evaluate(
@@ -121,10 +129,7 @@ def test_globe_moves_by_itself_and_says_so(visit, name):
     first = figure.evaluate(TIME)
     globe = figure.locator(".exhibit-globe")
     before = globe.evaluate(INK)
-    figure.page.wait_for_function(
-        f"([figure, first]) => ({TIME})(figure) > first + 0.5",
-        arg=[figure.element_handle(), first],
-    )
+    passed(figure, first + 0.5)
     assert globe.evaluate(INK) != before
     assert figure.locator(NOTE).get_attribute("role") == "status"
     assert "clusters; energy" in says(figure, "^Time")
@@ -148,15 +153,6 @@ def test_one_that_rests_waits_for_its_reversal_and_comes_back(visit):
     button(figure, "Reset").click()
     assert button(figure, "Play").is_visible()
     says(figure, "^Time 12, β = 9, V = .I: 64 tokens, 4 clusters")
-
-
-def passed(figure, time):
-    """Wait until the clock of a globe has passed a time."""
-    figure.page.wait_for_function(
-        f"([figure, time]) => ({TIME})(figure) > time",
-        arg=[figure.element_handle(), time],
-        timeout=60_000,
-    )
 
 
 def test_tokens_that_cannot_part_begin_where_the_picture_opened(visit):
@@ -256,10 +252,7 @@ def test_globe_at_the_ends_of_its_sliders(visit, label, place, sign):
     assert figure.locator(STAGE).is_visible() and "stored" not in said
     # It goes on: nothing is refused and nothing stands still on the way.
     after = figure.evaluate(TIME)
-    figure.page.wait_for_function(
-        f"([figure, after]) => ({TIME})(figure) > after",
-        arg=[figure.element_handle(), after],
-    )
+    passed(figure, after)
     if (label, place) == ("tokens", 0):
         assert "it stays where it is" in says(figure, "1 token")
     if (label, place) == ("β", 0):
@@ -326,9 +319,7 @@ def test_dragged_token_moves_and_the_clock_begins_anew(visit):
     page.mouse.move(x + width * 0.2, y)
     assert globe.evaluate(INK) == after
     button(figure, "Play").click()
-    page.wait_for_function(
-        f"(figure) => ({TIME})(figure) > 0.2", arg=figure.element_handle()
-    )
+    passed(figure, 0.2)
 
 
 def test_tokens_dragged_onto_one_another_and_a_pole_stay_tokens(visit):
@@ -570,10 +561,7 @@ def test_under_reduced_motion_it_moves_on_demand_alone(visit, name):
     still(page)
     first = figure.evaluate(TIME)
     button(figure, "Step").click()
-    page.wait_for_function(
-        f"([figure, first]) => ({TIME})(figure) > first",
-        arg=[figure.element_handle(), first],
-    )
+    passed(figure, first)
     button(figure, "Draw again").click()
     says(figure, "^Time 0.1,")
     assert button(figure, "Play").is_visible()

@@ -221,7 +221,7 @@ def test_landing_page_has_each_chapter_with_its_picture_in_both_schemes(site, br
 
 
 def test_garments_stand_on_the_page_itself_in_the_dark(site, browser):
-    context = browser.new_context(color_scheme="dark", reduced_motion="reduce")
+    context = browser.new_context(color_scheme="dark")
     page = context.new_page()
     name = next(name for name in CHAPTERS if "softmax" in name)
     page.goto(site + name)

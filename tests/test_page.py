@@ -26,10 +26,7 @@ LINK = "article section > p > a.internal[href^='#prop-']"
 
 @pytest.fixture
 def page(site, browser):
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 900},
-        reduced_motion="reduce",  # its globe would move all the while
-    )
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.goto(site + CHAPTER)
     yield page
@@ -311,9 +308,8 @@ def test_work_and_letters_are_previewed(page):
 
 def test_first_tap_previews_and_the_second_follows(site, browser):
     context = browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True,
-        reduced_motion="reduce",
-    )  # fmt: skip
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
     page = context.new_page()
     page.goto(site + CHAPTER)
     link = page.locator(LINK).first

@@ -190,6 +190,9 @@ def test_a_network_stands_on_the_planes_whose_numbers_it_has():
     # There it is full, and elsewhere hollow.
     at = [draw_planes(opened.state, edge=0.0, across=0.5, up=up).svg for up in (1, 0.9)]
     assert ["fill: #d55e00" in text for text in at] == [True, False]
+    # Heads and width have their plane, which GPT-2 on the page does not ask for.
+    heads = exhibits.planes(network={"H": 32, "n": 128}).state["homes"][1]
+    assert heads == pytest.approx((0.5, 0.5))
     # A number beyond the plane is on none of its places.
     wide = exhibits.planes(network={"L": 32, "n": 1025}).state["homes"][0]
     assert wide[0] < 0

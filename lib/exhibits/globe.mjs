@@ -29,7 +29,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   charts.setAttribute("aria-hidden", "true");
   stage.append(globe, charts);
 
-  let x, n, time, past, before, near, h, trail, eye, points, colors, said, returned;
+  let x, n, time, past, before, near, h, trail, eye, points, colors, said;
   let ticks = 0, charted = 0;
   let held = null, turning = null, chosen = null, spun = true;
 
@@ -45,7 +45,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   // The clock begins anew at each change by hand; the curve before it stays, paler.
   const begin = () => {
     if (past?.length > 3) before = past;
-    [time, past, h, said, returned] = [first, [], LONGEST, "", false];
+    [time, past, h, said] = [first, [], LONGEST, ""];
     measure();
   };
   const put = (tokens) => {
@@ -332,14 +332,16 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
   return {
     rests: () => state.rests > 0,
     tick(seconds) {
-      if (returned) said = "";
+      const there = () => state.rests && time >= state.time;
+      const been = there();
+      if (been) said = "";
       move(ahead(seconds));
       if (ticks++ % 4 === 0) trail.push(x.slice());
       if (trail.length > TRAIL) trail.shift();
       if (spun) eye = [eye[0] - 0.06 * seconds, eye[1]];
       // One that rests stops where its reversal has brought it back.
-      if (state.rests && values.value < 0 && !returned && time >= state.time) {
-        [returned, said] = [true, " The start is back; Play goes on."];
+      if (values.value < 0 && there() && !been) {
+        said = " The start is back; Play goes on.";
         return false;
       }
       return time < end;
@@ -371,7 +373,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       eye = [...state.eye];
       held = turning = chosen = null;
       before = null;
-      [h, said, returned] = [LONGEST, "", false];
+      [h, said] = [LONGEST, ""];
       time = state.time;
       past = state.times.map((t, k) => [t, state.heights[k], state.clusters[k]]);
       measure();

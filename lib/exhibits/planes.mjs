@@ -67,7 +67,10 @@ export default ({ stage, state, values, act, put, redraw }) => {
   // The place of the network whose numbers are given, on the planes that have both; a dot
   // there is full, and any other is hollow.
   const homeOf = () => state.homes.slice(2 * values.edge, 2 * values.edge + 2);
-  const home = () => Math.hypot(values.across - homeOf()[0], values.up - homeOf()[1]) < 1e-3;
+  const isHome = () => {
+    const [x, y] = homeOf();
+    return Math.hypot(values.across - x, values.up - y) < 1e-3;
+  };
   const goHome = () => {
     const [x, y] = homeOf();
     if (x < 0) return;
@@ -317,8 +320,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
       pen.rotate(-Math.PI / 2);
       write(`${axes()[1]} →`, 0, 0, "center", "middle");
       pen.restore();
-      pen.fillStyle = home() ? colors.mark : colors.paper;
-      pen.strokeStyle = home() ? colors.ink : colors.mark;
+      [pen.fillStyle, pen.strokeStyle] = isHome() ? [colors.mark, colors.ink] : [colors.paper, colors.mark];
       pen.lineWidth = 2;
       pen.beginPath();
       const [across, up] = places();
