@@ -6,7 +6,7 @@ import re
 import pytest
 from test_site import CHAPTER, LANDING, SITE
 
-from tools.command import PipelineError
+from tools.command import ROOT, PipelineError
 from tools.site.bundle import TRIMMED, names_in, trim_style_sheets, trimmed
 
 NAMES = frozenset({"there", "also", "here"})
@@ -102,3 +102,20 @@ def test_no_rule_that_a_page_needs_was_dropped(site, browser, name):
 def test_the_style_sheet_is_light():
     sheet = TRIMMED.search((SITE / LANDING).read_text("utf-8"))[0]
     assert len(gzip.compress((SITE / "_static" / sheet).read_bytes())) <= 40_000
+
+
+SOURCES = {
+    path.name: path
+    for folder in ("lib/figures", "lib/exhibits", "tools/site/static")
+    for path in (ROOT / folder).glob("*.mjs")
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_scripts_are_served_without_the_lines_of_their_comments(name):
+    text = SOURCES[name].read_text("utf-8")
+    lines = [row for row in text.splitlines() if not row.lstrip().startswith("//")]
+    assert (SITE / "_static" / name).read_text("utf-8").splitlines() == lines
+    # A line that begins like a comment is one: no text of several lines is open there.
+    parts = re.split(r"^ *//.*\n", text, flags=re.M)
+    assert all(part.count("`") % 2 == 0 for part in parts)

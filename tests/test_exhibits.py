@@ -16,8 +16,9 @@ from lib.exhibits.film import LAYERS, draw_film, film_sees, film_tokens
 from lib.exhibits.globe import FIRST, LAST, advance_globe, draw_globe
 from lib.exhibits.histogram import draw_histogram, drawn
 from lib.exhibits.networks import draw_networks, limit_cosines, network_cosines
-from lib.exhibits.training import between, draw_training, planes
+from lib.exhibits.training import between, draw_training, nearest, planes, ranks
 from lib.figures import BookFigure, Choice, Exhibit, Slider, figure, live, style
+from lib.sphere import cluster_labels
 
 RNG = np.random.default_rng(3)
 TOKENS = sphere.uniform_tokens(12, 3, rng=RNG)
@@ -278,6 +279,9 @@ def test_training_stores_what_inspect_measures(training):
     # One axis has room for all, and a tenth less would not do.
     assert 0 <= state["top"] - shares.max() < 0.1
     assert np.reshape(state["guesses"], (3, 4))[1, 3] == trace.logits.argmax()
+    units = trace.tokens / np.linalg.norm(trace.tokens, axis=-1, keepdims=True)
+    frames = np.reshape(state["ranks"], (*shape, 4))
+    assert (frames[1, 3] == ranks(cluster_labels(units, 0.5))[:, 0]).all()
     places = np.reshape(state["places"], (*shape, 4, 2))
     assert np.abs(places).max() == state["scale"] == 100
     # One scale for all: where tokens are closer, their tiles are.
@@ -285,6 +289,20 @@ def test_training_stores_what_inspect_measures(training):
     drawn = places[1, 3] / 100
     pairs = [np.linalg.norm(a[:, 0] - a[:, 1], axis=-1) for a in (alike, drawn)]
     assert np.allclose(pairs[0] / pairs[0][0], pairs[1] / pairs[1][0], atol=0.1)
+
+
+def test_clusters_are_ranked_by_size_then_by_their_first_token():
+    labels = np.array([[0, 0, 1, 2, 2, 2, 3, 3], [0, 1, 2, 3, 4, 5, 6, 7], [0] * 8])
+    wanted = [[1, 1, 3, 0, 0, 0, 2, 2], [3] * 8, [0] * 8]
+    assert ranks(labels).tolist() == wanted
+    # Further clusters share a rank.
+    assert ranks(np.array([0, 1, 2, 3, 0, 1, 2, 3])).tolist() == [0, 1, 2, 2] * 2
+
+
+def test_frames_are_those_of_the_nearest_saved_step():
+    saved = [0, 1, 10, 100]
+    given = [0, 0.3, 0.5, 1, 3, 4, 10, 40, 100]
+    assert [nearest(saved, step) for step in given] == [0, 0, 1, 1, 1, 2, 2, 3, 3]
 
 
 def test_planes_keep_distances_as_well_as_a_plane_can():

@@ -547,7 +547,17 @@ def test_curve_plot_keeps_names_apart():
     places = sorted(text.xy[1] for text in ax.texts)
     assert len(places) == 3 and min(np.diff(places)) > 0.08
     assert all(0 <= place <= 1 for place in places)
-    # A line of its color leads from the end of each curve to its name.
+
+
+def test_a_curve_is_dashed_and_so_is_its_sample():
+    lines = curves(dashed=["b"]).axes[0].lines
+    assert [line.is_dashed() for line in lines[:3]] == [False, True, False]
+    # Samples stand in the order in which the curves end, from below.
+    assert [line.is_dashed() for line in lines[3:]] == [False, False, True]
+
+
+def test_a_line_leads_from_the_end_of_a_curve_to_its_name():
+    ax = curves(curves={"a": [1, 2, 1], "b": [1, 2, 3], "c": [1, 2, 2]}).axes[0]
     ends = {line.get_color(): (x[-1], y[-1]) for line in ax.lines[:3]
             for x, y in [line.get_data()]}  # fmt: skip
     for leader, name in zip(ax.lines[3:], ax.texts, strict=True):
@@ -556,6 +566,45 @@ def test_curve_plot_keeps_names_apart():
         assert start == pytest.approx(np.clip(at, 0, 1))
         assert stop[0] < name.xy[0] and stop[1] == name.xy[1]
     assert not ends
+
+
+def test_where_ends_meet_samples_stand_before_the_names():
+    x = [0, 1, 2, 3, 4]
+    names = ["dots", "dashes", "solid"]  # from below
+    plot = compare_plot(
+        {"dots": (x, x)}, {"solid": (x, [0, 1, 2, 3, 4.2]), "dashes": (x, x)},
+        dashed=["dashes"], xlabel="x", ylabel="y", xlim=(0, 4), ylim=(0, 5),
+    )  # fmt: skip
+    ax = plot.axes[0]
+    assert [text.get_text() for text in ax.texts] == names
+    dashes, solid, dots = (ax.lines[k] for k in (1, 0, 2))
+    for curve, sample, name in zip(
+        (dots, dashes, solid), ax.lines[3:], ax.texts, strict=True
+    ):
+        for look in ("color", "marker", "linestyle", "linewidth"):
+            assert plt.getp(sample, look) == plt.getp(curve, look)
+        at = sample.get_xydata()
+        assert (at[:, 1] == name.xy[1]).all() and 1 < at[0, 0] < at[-1, 0] < name.xy[0]
+    assert dashes.is_dashed() and not solid.is_dashed()
+
+
+def test_curves_that_look_alike_have_leaders_even_where_they_meet():
+    x = [0, 1, 2]
+    lines = {"up": (x, [0, 1, 2]), "higher": (x, [0, 1, 2.1])}
+    plot = compare_plot(
+        {"dot": (x[:1], x[:1])}, lines, xlabel="x", ylabel="y", xlim=(0, 2),
+        ylim=(0, 4),
+    )  # fmt: skip
+    starts = [line.get_xydata()[0] for line in plot.axes[0].lines[3:]]
+    np.testing.assert_allclose(starts, [(1, 0.5), (1, 2.1 / 4)])
+
+
+@pytest.mark.parametrize("dashed", ["line", 1, ["dots"], ["none"], [["line"]]])
+def test_only_predicted_lines_are_dashed(dashed):
+    x = [0, 1]
+    with pytest.raises(ValueError, match="dashed must name some of"):
+        compare_plot({"dots": (x, x)}, {"line": (x, x)}, xlabel="x", ylabel="y",
+                     xlim=(0, 1), ylim=(0, 1), dashed=dashed)  # fmt: skip
 
 
 def test_names_stand_at_ends_that_are_far_from_the_edge():
@@ -590,6 +639,7 @@ def test_a_curve_that_ends_outside_keeps_its_name_at_the_edge():
         ({"xlim": (5, 0)}, "xlim must be an increasing pair"),
         ({"log": "y"}, "ylim must be an increasing pair"),
         ({"log": "z"}, "log must be one of"),
+        ({"dashed": ["d"]}, r"dashed must name some of \['a', 'b', 'c'\]"),
     ],
 )
 def test_curve_plot_names_bad_input(change, message):

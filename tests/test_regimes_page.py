@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 from test_live_exhibits import NOTE, STAGE, begun, says, slide
 from waits import until
 
@@ -73,6 +74,10 @@ def test_gauges_show_what_describe_says(gauges, name):
     assert levels["softmax orders"] == rows["softmax order"]
 
 
+def bold(drawn):
+    return drawn.svg.count("font-weight: 700")
+
+
 def test_gauges_are_drawn_with_their_numbers(gauges):
     drawn = draw_regimes(gauges.state, **starts(gauges.controls))
     assert "GPT-2" in drawn.caption and "depth/width 0.016" in drawn.alt
@@ -81,10 +86,19 @@ def test_gauges_are_drawn_with_their_numbers(gauges):
     )
     assert other.svg != drawn.svg and "GPT-2" not in other.caption
     assert all(name in drawn.alt for name, *_ in GAUGES)
-    assert (
-        "calls, without normalization, for the joint limit of depth and width, its"
-        in drawn.caption
-    )
+    limit = "for the limit of infinite width first"
+    assert f"calls, normalized before each branch, {limit}, its" in drawn.caption
+    assert "calls, without normalization, for the joint" in other.caption
+    for model, words in (
+        ("bert-base", "normalizes each token after each branch, so that lengths"),
+        ("albert-xxlarge", "repeats one layer, which no limit"),
+    ):
+        k = [*PRESETS].index(model)
+        sizes = dict(zip(gauges.controls, gauges.state["sizes"][k], strict=True))
+        fixed = draw_regimes(gauges.state | {"chosen": k}, **sizes)
+        assert words in fixed.caption
+        # Of the first gauge no zone is bold.
+        assert bold(drawn) == bold(fixed) + 1 == len(GAUGES)
 
 
 def test_a_head_keeps_four_coordinates(gauges):
@@ -98,14 +112,28 @@ def test_the_verdict_follows_the_zones():
     levels = {
         "depth/width": 1e-3, "excess kurtosis": 0.2, "β/log m": 0.9, "m/d": 1.0,
         "softmax orders": 2.0, "cosine of shared layers": 0.0,
+        "spread": 1.0, "pre_norm": 0.1,
     }  # fmt: skip
     assert verdict(levels) == (
         "calls, without normalization, for the limit of infinite width first, its"
         " outputs are visibly non-Gaussian, no token can single itself out, and, were"
         " all layers alike, its tokens would stay apart"
     )
-    assert verdict(levels, shared=True).startswith("repeats one layer, which no limit")
-    assert verdict(levels, shared=True).endswith(verdict(levels).partition("first")[2])
+    others = verdict(levels).partition("first")[2]
+    for more, words in (
+        ({"shared": True}, "repeats one layer, which no limit"),
+        ({"fixed": True}, "normalizes each token after each branch"),
+        ({"fixed": True, "shared": True}, "repeats one layer, which no limit"),
+    ):
+        said = verdict(levels, published=True, **more)
+        assert said.startswith(words) and said.endswith(others)
+    # A T in the joint limit, where normalization makes the spread a tenth.
+    joint = levels | {"depth/width": 0.1}
+    assert "without normalization, for the joint limit" in verdict(joint)
+    assert (
+        "normalized before each branch, for the limit of infinite width first"
+        in verdict(joint, published=True)
+    )
     assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 1]
     assert all(len(gauge.named()) == len(gauge.zones) + 1 for gauge in GAUGES)
 
@@ -317,6 +345,32 @@ def test_the_menu_sets_the_sliders(visit, gauges):
     menu.select_option(label="GPT-2")
     says(figure, "learned positions")
     assert menu.locator("option").filter(has_text="sizes changed").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "heard"),
+    [
+        ("GPT-2", "Which limit of depth and width? width first: T = 0.016"),
+        ("BERT base", "Which limit of depth and width? Lengths are fixed: T = 0.023"),
+        ("your own", "Which limit of depth and width? together: T = 0.016"),
+    ],
+)
+def test_normalization_decides_about_lengths(visit, model, heard):
+    """Of a published model; one's own may have the sizes of another, and stays so."""
+    page, figure = visit(MODELS)
+    begun(figure)
+    menu = figure.get_by_label("model", exact=True)
+    menu.select_option(label=model)
+    expect(figure.locator(ROW).first).to_have_attribute("aria-label", heard)
+    assert menu.locator("option:checked").inner_text() == model
+
+
+def test_it_opens_with_the_gauge_that_it_is_told(gauges):
+    last = GAUGES[-1].name
+    assert exhibits.regimes("gpt2", told=last).state["told"] == len(GAUGES) - 1
+    assert gauges.state["told"] == 0
+    with pytest.raises(ValueError, match="told must be one of depth/width, .*'T'"):
+        exhibits.regimes("gpt2", told="T")
 
 
 def test_width_and_heads_move_each_other(visit, gauges):

@@ -146,7 +146,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     pen.textBaseline = "top";
     pen.textAlign = "center";
     for (const tick of [-4, -2, 0, 2, 4]) pen.fillText(String(tick).replace("-", "−"), across(tick), foot + 4);
-    pen.fillText("output / standard deviation", (left + right) / 2, foot + 19);
+    pen.fillText("output / standard deviation over networks", (left + right) / 2, foot + 19);
     // What the lines are.
     pen.textBaseline = "middle";
     pen.textAlign = "left";

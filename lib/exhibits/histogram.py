@@ -203,7 +203,7 @@ def _draw(
     above = np.maximum(heights - normal(middles), 0) * (counts >= state["few"])
     ax.set(
         xlim=(-reach, reach), ylim=(least, 2), yscale="log",
-        xlabel="output / standard deviation", ylabel="density",
+        xlabel="output / standard deviation over networks", ylabel="density",
     )  # fmt: skip
     ax.tick_params(labelsize=11)
     ax.bar(

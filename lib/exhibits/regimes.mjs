@@ -26,7 +26,7 @@ export default ({ stage, state, values, call, act, put }) => {
   // Each gauge is a button: what it says is told below.
   const rows = document.createElement("div");
   rows.className = "exhibit-rows";
-  let told = 0;
+  let told = state.told;
   const buttons = state.gauges.map((_, i) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -46,6 +46,9 @@ export default ({ stage, state, values, call, act, put }) => {
     if (!answer) throw new Refused("These sizes cannot be computed.");
     return answer;
   };
+  const zone = (value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length;
+  // The T at which linear layers have the spread of normalized branches.
+  const diluted = () => now.shown[0] * (now.diluted / now.spread) ** 2;
   const number = (i) => `${state.symbols[i]} ${few(now.shown[i])}`.trim();
   const compute = () => {
     const { width, depth, heads, tokens, spread } = values;
@@ -64,11 +67,11 @@ export default ({ stage, state, values, call, act, put }) => {
       shown: [lengths.time, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, at.next],
       keys, spread: lengths.spread, diluted: lengths.pre_norm, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
     };
-    now.zones = now.shown.map((value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length);
+    now.zones = now.shown.map(zone);
     const sizes = NAMES.map((name) => values[name]);
-    // Several models have the same sizes: the one that was chosen stays.
-    const alike = (i) => i >= 0 && sizes.every((size, k) => size === state.sizes[NAMES.length * i + k]);
-    const other = alike(chosen) ? chosen : state.models.findIndex((_, i) => alike(i));
+    // Several models have the same sizes: the one that was chosen stays, as does one's own.
+    const alike = (i) => sizes.every((size, k) => size === state.sizes[NAMES.length * i + k]);
+    const other = chosen < 0 || alike(chosen) ? chosen : state.models.findIndex((_, i) => alike(i));
     if (other >= 0) chosen = other;
     const near = chosen >= 0 && other < 0;
     if (near) {
@@ -76,8 +79,10 @@ export default ({ stage, state, values, call, act, put }) => {
       menu.add(altered, 1);
     } else altered.remove();
     menu.value = near ? altered.value : String(chosen);
+    // What normalization makes of lengths decides, where a model is known to have it.
+    if (chosen >= 0) now.zones[0] = state.fixed[chosen] ? -1 : zone(diluted(), 0);
     buttons.forEach((button, i) => button.setAttribute("aria-label",
-      `${state.gauges[i]} ${state.zones[i].split("|")[now.zones[i]]}: ${number(i)}`));
+      `${state.gauges[i]} ${state.zones[i].split("|")[now.zones[i]] ?? "Lengths are fixed"}: ${number(i)}`));
   };
   menu.addEventListener("change", () => {
     if (menu.value === altered.value) return;
@@ -137,8 +142,7 @@ export default ({ stage, state, values, call, act, put }) => {
           pen.stroke();
         };
         mark(now.shown[i], i === 0 && state.fixed[chosen]);
-        // The same spread in linear layers as with normalization before each branch.
-        if (i === 0 && chosen >= 0 && !state.fixed[chosen]) mark(now.shown[0] * (now.diluted / now.spread) ** 2, true);
+        if (i === 0 && chosen >= 0 && !state.fixed[chosen]) mark(diluted(), true);
       });
     },
     changed(name) {
@@ -150,7 +154,7 @@ export default ({ stage, state, values, call, act, put }) => {
       compute();
     },
     reset() {
-      told = 0;
+      told = state.told;
       chosen = state.chosen;
       compute();
     },
@@ -165,10 +169,10 @@ export default ({ stage, state, values, call, act, put }) => {
           : fixed ? `T = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
             : `T = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network${chosen < 0 ? "" : `; normalized before each branch, by ${short(now.diluted)}`}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
-        `A token puts ${percent(now.tied)} on itself if queries are keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
+        `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `Were one layer repeated, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}.`,
+        `Were one layer repeated, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}; fewer heads keep it smaller.`,
       ];
       return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown}.`;
     },

@@ -29,6 +29,7 @@ _SCORE_NODES = ("score", "chance", "place", "share", "normal", "part")
 UNKNOWN = "positions, your nonlinearity and normalization"
 SUPPOSED = "With random weights and branches as heavy as skip connections,"
 REPEATS = "repeats one layer, which no limit of depth and width here covers"
+FIXES = "normalizes each token after each branch, so that lengths are fixed"
 
 
 class Gauge(NamedTuple):
@@ -58,9 +59,9 @@ GAUGES = (
     # The standard deviation of log squared length is 0.1 and 1 where zones meet.
     Gauge("depth/width", "Which limit of depth and width?", "T =", 1e-4, 10, True,
           (0.005 / _NOISE, 0.5 / _NOISE), ("width first", "together", "depth first"),
-          ("calls, without normalization, for the limit of infinite width first",
-           "calls, without normalization, for the joint limit of depth and width",
-           "calls, without normalization, for the limit of infinite depth first")),
+          ("for the limit of infinite width first",
+           "for the joint limit of depth and width",
+           "for the limit of infinite depth first")),
     # Ten thousand normal numbers have a kurtosis of 0 ± 0.049.
     Gauge("excess kurtosis", "Is an output Gaussian?", "κ =", 1e-4, 10, True, (0.05,),
           ("Gaussian", "non-Gaussian"),
@@ -83,7 +84,11 @@ GAUGES = (
 
 
 def regimes(
-    model: str, *, other: str = "bert-base", caption: str | None = None
+    model: str,
+    *,
+    other: str = "bert-base",
+    told: str = GAUGES[0].name,
+    caption: str | None = None,
 ) -> Exhibit:
     r"""Live exhibit of the limits that a network of given sizes is near.
 
@@ -97,6 +102,8 @@ def regimes(
         Name of a published model (:func:`lib.regimes.preset`) with which it opens.
     other : str
         Name of the model of a second stored picture.
+    told : str
+        Name of the gauge whose number is put into words when it opens.
     caption : str, optional
         What to see, printed below.
 
@@ -108,8 +115,11 @@ def regimes(
     Raises
     ------
     ValueError
-        For the name of no model.
+        For the name of no model or of no gauge.
     """
+    names = [each.name for each in GAUGES]
+    if told not in names:
+        raise ValueError(f"told must be one of {', '.join(names)}, got {told!r}")
     values, others = _sizes(model), _sizes(other)
     state: dict[str, Any] = {
         **_nodes(),
@@ -129,6 +139,7 @@ def regimes(
         "shared": [float(each.family.layers_shared) for each in PRESETS.values()],
         "sizes": [[*_sizes(name).values()] for name in PRESETS],
         "chosen": [*PRESETS].index(model),
+        "told": names.index(told),
     }
     return live(
         "regimes",
@@ -245,7 +256,10 @@ def draw_regimes(
         ax.set(xlim=(0, 1), ylim=(-len(GAUGES), 0))
         ax.axis("off")
         for i, gauge in enumerate(GAUGES):
-            _draw_gauge(ax, -i, gauge, reading[gauge.name], i == 0 and fixed)
+            zone = gauge.zone(reading[gauge.name])
+            if i == 0 and k is not None:  # what normalization makes of lengths
+                zone = -1 if fixed else gauge.zone(diluted(reading))
+            _draw_gauge(ax, -i, gauge, reading[gauge.name], zone, i == 0 and fixed)
         if k is not None and not fixed:  # normalized before each branch
             _mark(ax, 0, GAUGES[0], diluted(reading), hollow=True)
     named = _named(state, sizes, k)
@@ -255,18 +269,28 @@ def draw_regimes(
         alt=f"Six gauges for {named}: {said}. Each has zones named by the limits"
         " between which it decides.",
         caption=f"{named[0].upper()}{named[1:]}. {SUPPOSED} this network"
-        f" {verdict(reading, shared=shared)}.",
+        f" {verdict(reading, published=k is not None, fixed=fixed, shared=shared)}.",
     )
 
 
-def verdict(reading: Mapping[str, float], *, shared: bool = False) -> str:
-    """Say in words in which zones the numbers lie; layers may be all alike."""
-    said = [
-        gauge.verdicts[gauge.zone(reading[gauge.name])]
-        for gauge in GAUGES
-        if gauge.verdicts
-    ]
-    return "".join([REPEATS, *said[1:]] if shared else said)
+def verdict(
+    reading: Mapping[str, float],
+    *,
+    published: bool = False,
+    fixed: bool = False,
+    shared: bool = False,
+) -> str:
+    """Say in words in which zones the numbers lie.
+
+    A published model normalizes, after each branch if it has fixed lengths and else
+    before; and its layers may be all alike.
+    """
+    first, *others = (gauge for gauge in GAUGES if gauge.verdicts)
+    time = diluted(reading) if published else reading[first.name]
+    how = "normalized before each branch" if published else "without normalization"
+    lengths = f"calls, {how}, {first.verdicts[first.zone(time)]}"
+    said = [gauge.verdicts[gauge.zone(reading[gauge.name])] for gauge in others]
+    return "".join([REPEATS if shared else FIXES if fixed else lengths, *said])
 
 
 def _model(state: State, sizes: Mapping[str, float]) -> int | None:
@@ -288,9 +312,11 @@ def _named(state: State, sizes: Mapping[str, float], model: int | None) -> str:
     return words if model is None else f"{state['models'][model]}: {words}"
 
 
-def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float, hollow: bool) -> None:
+def _draw_gauge(
+    ax: Axes, top: float, gauge: Gauge, value: float, here: int, hollow: bool
+) -> None:
     edges = [0.0, *(_place(gauge, x) for x in gauge.breaks), 1.0]
-    here, marks = gauge.zone(value), gauge.named()
+    marks = gauge.named()
     for k, zone in enumerate(gauge.zones):
         left, right = edges[k], edges[k + 1]
         ax.fill_between(

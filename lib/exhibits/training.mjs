@@ -7,6 +7,7 @@ import { colorsOf, fitted, short } from "./exhibit.mjs";
 const BLANK = 8; // between the plane and the pile, in pixels
 const [STAY, WAY] = [0.7, 0.8]; // seconds at a layer, and on the way to the next
 const MIDDLE = 0.1; // a tick on the axis of shares
+const ALONE = 3; // the rank of a token without a cluster
 const WAYS = { ArrowRight: 1, ArrowUp: 1, PageUp: 1, ArrowLeft: -1, ArrowDown: -1, PageDown: -1 };
 
 export default ({ stage, state, values, redraw, act, put, play, playing }) => {
@@ -51,7 +52,7 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
     });
     sliders[k].addEventListener("change", () => rest(stops[nearest(stops, values[name])]));
   });
-  // The nearest of some numbers, in the logarithm, by its place.
+  // The nearest of some numbers, in the logarithm of 1 + each, by its place.
   const nearest = (stops, value) => {
     const gap = (stop) => Math.abs(Math.log((stop + 1) / (value + 1)));
     return stops.reduce((best, stop, k) => (gap(stop) < gap(stops[best]) ? k : best), 0);
@@ -73,6 +74,12 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
       const at = (s, l) => own[s * block + l * size + k];
       return mix(mix(at(low, floor), at(low + 1, floor), part), mix(at(low, floor + 1), at(low + 1, floor + 1), part), layer - floor);
     });
+  };
+
+  // Ranks of clusters, at the nearest saved step and layer.
+  const ranks = () => {
+    const at = (values.image * steps.length + nearest(steps, values.step)) * layers + Math.floor(values.layer + 0.5);
+    return state.ranks.slice(at * m, (at + 1) * m);
   };
 
   let colors, clock = 0;
@@ -123,17 +130,19 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
     const [corners, box] = tiles(size);
     pen.imageSmoothingEnabled = false;
     pen.setLineDash(interpolated() ? [2, 3] : []);
+    const rank = ranks();
+    const frames = [colors.accent, colors.mark, colors.ink, colors.quiet];
     // The tile that is pointed at comes last, on top.
     const order = [...corners.keys()].filter((k) => k !== under).concat(under < 0 ? [] : under);
     for (const k of order) {
       const [x, y] = corners[k];
-      pen.lineWidth = k === under ? 3 : 1;
+      pen.lineWidth = k === under ? 4 : rank[k] === ALONE ? 1 : 2;
       pen.globalAlpha = 0.85;
       pen.fillStyle = colors.paper;
       pen.fillRect(x, y, box, box);
       pen.globalAlpha = 1;
       pen.drawImage(ink, (k % across) * patch, Math.floor(k / across) * patch, patch, patch, x, y, box, box);
-      pen.strokeStyle = colors.accent;
+      pen.strokeStyle = frames[rank[k]];
       pen.strokeRect(x, y, box, box);
     }
     pen.setLineDash([]);

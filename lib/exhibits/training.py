@@ -18,6 +18,7 @@ from lib.figures.book_figure import BookFigure, figure
 from lib.figures.controls import Choice, Slider
 from lib.figures.live import Exhibit, live
 from lib.figures.theme import COLORS, INK, style
+from lib.sphere import cluster_labels
 from lib.transformer import Trace, Transformer, inspect
 from lib.transformer.classifier import require_labels
 
@@ -26,10 +27,14 @@ BINS = 20  # of the cosine, from −1 to 1
 SCALE = 100  # places are stored in hundredths
 _DRAWN = (
     "Each tile stands at the token of its patch, at unit length and less the mean, in"
-    " the two directions in which these differ most. Bars: the cosines of all pairs of"
-    " tokens; line: before training."
-    " Between saved steps, and between layers, all is interpolated (dashed)."
+    " the two directions in which these differ most. Frames: the largest cluster blue,"
+    " the second orange, further ones black, single tokens gray. Bars: the cosines of"
+    " all pairs of tokens; line: before training. Between saved steps, and between"
+    " layers, all is interpolated (dashed)."
 )
+RADIUS = 0.5  # largest chord of two neighbors in a cluster, as of inspect
+FRAMES = (COLORS[0], COLORS[1], INK, COLORS[4])  # by the rank of the cluster
+ALONE = 3
 MIDDLE = 0.1  # a tick on the axis of shares, between 0 and its end
 SIDE = 0.1  # half the side of a tile, where the farthest place is 1
 
@@ -54,7 +59,8 @@ def training(
     play, moves training step and layer, and clicks another image. Between the steps
     that were saved, and between layers, tokens and shares are moved on straight lines,
     which the outlines of the patches and the text say; on the site the sliders come to
-    rest at what was saved. One axis serves all shares, with a root scale.
+    rest at what was saved. The outlines have the colors of clusters, in which chords of
+    at most ½ lead from token to token. One axis serves all shares, with a root scale.
 
     Parameters
     ----------
@@ -138,6 +144,7 @@ def _measured(runs: Sequence[Trace]) -> dict[str, Any]:
     images = range(tokens.shape[2])
     seen = [[inspect(each[:, [i]], bins=BINS) for each in tokens] for i in images]
     places = np.stack([planes(tokens[:, :, i]) for i in images])
+    units = tokens / np.linalg.norm(tokens, axis=-1, keepdims=True)
     shares = np.array([[each.histogram for each in row] for row in seen])
     guesses = softmax(np.stack([run.logits for run in runs]))  # (steps, k, classes)
     return {
@@ -147,6 +154,7 @@ def _measured(runs: Sequence[Trace]) -> dict[str, Any]:
         "shares": np.round(shares, 4),
         "cosines": np.round([[each.cosines for each in row] for row in seen], 3),
         "clusters": [[each.clusters for each in row] for row in seen],
+        "ranks": np.moveaxis(ranks(cluster_labels(units, RADIUS)), 2, 0),
         "guesses": guesses.argmax(-1).T,
         "sure": np.round(100 * guesses.max(-1).T),
     }
@@ -208,6 +216,24 @@ def planes(tokens: Array) -> Array:
     return np.asarray(best @ u @ v)
 
 
+def ranks(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Ranks of the clusters of tokens by size: 0, 1, 2 for all others, 3 if alone.
+
+    Of clusters of one size the first label comes first. Shape (..., m), as ``labels``.
+    """
+    m = labels.shape[-1]
+    sizes = np.sum(labels[..., None, :] == np.arange(m)[:, None], axis=-1)
+    order = np.argsort(-sizes, axis=-1, kind="stable")  # of clusters
+    place = np.argsort(order, axis=-1)
+    size, rank = (np.take_along_axis(each, labels, -1) for each in (sizes, place))
+    return np.where(size > 1, np.minimum(rank, ALONE - 1), ALONE)
+
+
+def nearest(steps: Sequence[int], step: float) -> int:
+    """Index of the saved step that is nearest, in the logarithm of 1 + step."""
+    return int(np.argmin(np.abs(np.log1p(steps) - np.log1p(step))))
+
+
 def between(saved: Array, steps: Sequence[int], step: float, layer: float) -> Array:
     """Interpolate what was saved by step and layer, in log step after step 0."""
     low = int(np.clip(np.searchsorted(steps, step, "right") - 1, 0, len(steps) - 2))
@@ -233,6 +259,7 @@ def draw_training(
     shares = between(state["shares"][i], steps, step, layer)
     before = between(state["shares"][i], steps, 0, layer)
     cosine = float(between(state["cosines"][i], steps, step, layer))
+    frames = state["ranks"][i][nearest(steps, step)][int(layer + 0.5)]
     picture = pixels(state["pictures"][i])
     exact = step in steps and layer == round(layer)
     with style():
@@ -241,7 +268,9 @@ def draw_training(
         fig.set_layout_engine("none")
         plane = fig.add_axes((0.0, 0.0, 0.5, 1.0))
         pile = fig.add_axes((0.6, 0.2, 0.37, 0.75))
-        _draw_plane(plane, places, picture, state["side"], "-" if exact else ":")
+        _draw_plane(
+            plane, places, picture, state["side"], frames, "-" if exact else ":"
+        )
         _draw_pile(pile, shares, before, state["top"])
     name, at = state["names"][i], f"layer {layer:.3g} after {_steps(step)}"
     at += "" if exact else " (interpolated)"
@@ -255,9 +284,14 @@ def draw_training(
 
 
 def _draw_plane(
-    ax: Axes, places: Array, picture: npt.NDArray[np.uint8], side: float, outline: str
+    ax: Axes,
+    places: Array,
+    picture: npt.NDArray[np.uint8],
+    side: float,
+    frames: npt.NDArray[np.int64],
+    outline: str,
 ) -> None:
-    """Patches at the places of their tokens, outlined in a style of lines."""
+    """Patches at the places of their tokens, framed by rank in a style of lines."""
     ax.set(xlim=(-1.13, 1.13), ylim=(-1.13, 1.13), aspect="equal")
     ax.axis("off")
     across = round(len(places) ** 0.5)
@@ -270,7 +304,8 @@ def _draw_plane(
         ax.plot(
             [box[0], box[1], box[1], box[0], box[0]],
             [box[2], box[2], box[3], box[3], box[2]],
-            color=COLORS[0], linewidth=0.7, linestyle=outline, zorder=k + 2,
+            color=FRAMES[frames[k]], linewidth=0.8 if frames[k] == ALONE else 1.4,
+            linestyle=outline, zorder=k + 2,
         )  # fmt: skip
     ax.set(xlim=(-1.13, 1.13), ylim=(-1.13, 1.13))
     ax.text(-1.1, 1.12, "tokens, two directions", size=11, va="top")

@@ -18,7 +18,6 @@ const percent = (weight) => {
   return `${sign}${size.toFixed(size > 0 && size < 9.95 ? 1 : 0)} %`;
 };
 const points = (weight) => percent(weight).replace(/%$/, "percentage points");
-const within = (weight) => `by ${points(weight).replace(/^</, "less than ")}`;
 
 export default ({ stage, state, values, call }) => {
   const m = state.names.length;
@@ -86,7 +85,7 @@ export default ({ stage, state, values, call }) => {
       const negative = least < -5e-4 ? ` The polynomial even gives a weight of ${percent(least)}.` : "";
       return (
         `Query ${state.names[values.query]}, τ₀ = ${short(values.temperature)}: most weight, ${percent(exact[most])}, on ${state.names[most]}.` +
-        ` Order ${values.order} is off ${within(Math.max(...gaps))} at most (proved bound: ${bound > 1 ? "above 100" : points(bound)}).${negative}`
+        ` Largest error of order ${values.order}: ${points(Math.max(...gaps))} (proved bound: ${bound > 1 ? "above 100" : points(bound)}).${negative}`
       );
     },
   };

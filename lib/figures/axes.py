@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +14,7 @@ from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatte
 
 from lib.core.checks import Array, as_float, require_finite
 
+_LINE = 0.085  # the height of a line of text, in that of the axes
 _RAISED = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
 
 
@@ -88,13 +91,13 @@ def name_ends(
     ax: Axes,
     ends: Sequence[tuple[float, float]],
     names: Sequence[str],
-    colors: Sequence[str],
+    looks: Sequence[Mapping[str, Any]],
 ) -> None:
     """Write names right of the axes, apart from one another.
 
-    A thin line of its color joins each name to the place where its curve ends; a mark
-    before the name would look like one more value. A curve that ends far from the right
-    edge has its name there.
+    A thin line of its color joins each name to the place where its curve ends. Where
+    ends are too close for that, a sample of each curve stands before its name. A curve
+    that ends far from the right edge has its name there.
     """
     places = np.array([_in_axes(ax, *end) for end in ends])
     far = places[:, 0] < 0.7
@@ -104,16 +107,25 @@ def name_ends(
             textcoords="offset points", va="center",
         )  # fmt: skip
     order = np.flatnonzero(~far)[np.argsort(places[~far, 1])]
-    for height, i in zip(_spread(places[order, 1]), order.tolist(), strict=True):
-        (x, y), color = places[i], colors[i]
+    heights = places[order, 1]
+    looks = [looks[i] for i in order]
+    crowded = bool((np.diff(heights) < _LINE).any())
+    samples = crowded and all(a != b for a, b in combinations(looks, 2))
+    for height, i, look in zip(_spread(heights), order.tolist(), looks, strict=True):
+        x, y = places[i]
+        if samples:
+            xs, ys, start = [1.04, 1.07, 1.1], [height] * 3, 1.115
+            look = {**look, "markevery": [1]}
+        else:
+            xs, ys, start = [x, 1.045], [y, height], 1.06
+            look = {"color": look["color"], "linewidth": 0.8, "marker": ""}
         ax.plot(
-            [x, 1.045], [y, height], color=color, linewidth=0.8, zorder=0.5,
-            transform=ax.transAxes, clip_on=False,
+            xs, ys, **look, zorder=0.5, transform=ax.transAxes, clip_on=False,
         )  # fmt: skip
-        ax.annotate(names[i], (1.06, height), xycoords="axes fraction", va="center")
+        ax.annotate(names[i], (start, height), xycoords="axes fraction", va="center")
 
 
-def _spread(heights: Array, step: float = 0.085) -> Array:
+def _spread(heights: Array, step: float = _LINE) -> Array:
     """Ascending heights, moved apart by a line of text, up to the top of the axes."""
     placed = heights.copy()
     for k in range(1, len(placed)):

@@ -109,6 +109,19 @@ const control = (described, box, moved) => {
   return put;
 };
 
+// Words of the text that set the exhibit before them, or else the first, as `eps=0.4
+// layer=2` of the attribute data-set: buttons, as soon as it moves.
+const follow = (figure, set) => document.querySelectorAll("[data-set]").forEach((word) => {
+  const all = [...document.querySelectorAll(".book-exhibit")];
+  const before = (each) => each.compareDocumentPosition(word) & Node.DOCUMENT_POSITION_FOLLOWING;
+  if ((all.findLast(before) ?? all[0]) !== figure) return;
+  const made = element("button", "exhibit-word");
+  made.type = "button";
+  made.append(...word.childNodes);
+  made.addEventListener("click", () => set(word.dataset.set.split(" ").map((part) => part.split("="))));
+  word.replaceWith(made);
+});
+
 const run = (figure, data, make, kernels) => {
   const part = (name) => figure.querySelector(`.exhibit-${name}`);
   const [stage, controls, note] = ["stage", "controls", "note"].map(part);
@@ -231,6 +244,19 @@ const run = (figure, data, make, kernels) => {
   }
   if (buttons.children.length) controls.prepend(buttons);
   reset();
+  const set = (pairs) => {
+    figure.scrollIntoView({ block: "nearest" });
+    act(() => {
+      reset();
+      for (const [name, value] of pairs) {
+        api.put(name, Number(value));
+        view.changed(name);
+      }
+      play(moves());
+    });
+  };
+  if (document.readyState !== "loading") follow(figure, set);
+  else document.addEventListener("DOMContentLoaded", () => follow(figure, set));
   controls.hidden = stage.hidden = false;
   figure.classList.add("exhibit-moves");
   note.setAttribute("role", "status");

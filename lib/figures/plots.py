@@ -14,6 +14,8 @@ from lib.core.checks import Array, as_float, require_finite, require_positive
 from lib.figures.axes import logarithmic, name_ends, set_axes
 from lib.figures.theme import COLORS, INK, MARKERS, style
 
+Look = dict[str, Any]  # properties of a line
+
 
 def rate_plot(
     sizes: Array,
@@ -124,6 +126,7 @@ def curve_plot(
     xlim: tuple[float, float],
     ylim: tuple[float, float],
     log: str = "",
+    dashed: Sequence[str] = (),
 ) -> Figure:
     """Curves over one variable, each with markers and its name at the right end.
 
@@ -139,6 +142,8 @@ def curve_plot(
         Limits of the axes, the lower one first.
     log : {"", "x", "y", "xy"}
         The axes that are logarithmic.
+    dashed : sequence of str
+        Those of ``curves`` that are dashed.
 
     Returns
     -------
@@ -148,13 +153,18 @@ def curve_plot(
     Raises
     ------
     ValueError
-        For values that are not finite or of another length, or limits that an axis
-        cannot have.
+        For values that are not finite or of another length, limits that an axis
+        cannot have, or a dashed curve that is none.
     """
     at = _finite("x", x)
     if at.ndim != 1 or not at.size:
         raise ValueError(f"x must be a non-empty list, got shape {at.shape}")
     lines = _named_curves(at, curves)
+    dashes = _dashes(lines, dashed)
+    looks: dict[str, Look] = {
+        name: {"color": color, "marker": marker, **dashes[name]}
+        for name, color, marker in zip(lines, COLORS, MARKERS, strict=False)
+    }
     with style():
         fig = Figure()
         ax = fig.subplots()
@@ -162,11 +172,11 @@ def curve_plot(
         if at.size <= 8 and "x" not in log:
             ax.set(xticks=at)
         every = max(1, at.size // 12)  # about twelve markers on a curve
-        for i, y in enumerate(lines.values()):
-            ax.plot(at, y, color=COLORS[i], marker=MARKERS[i], markevery=every)
+        for name, y in lines.items():
+            ax.plot(at, y, **looks[name], markevery=every)
         last = int(np.argmax(at))
         ends = [(at[last], y[last]) for y in lines.values()]
-        name_ends(ax, ends, [*lines], COLORS)
+        name_ends(ax, ends, [*lines], [*looks.values()])
     return fig
 
 
@@ -179,6 +189,7 @@ def compare_plot(
     xlim: tuple[float, float],
     ylim: tuple[float, float],
     log: str = "",
+    dashed: Sequence[str] = (),
 ) -> Figure:
     """Measured values as dots with ±2 standard errors, over predicted ink lines.
 
@@ -194,6 +205,8 @@ def compare_plot(
         Limits of the axes, the lower one first.
     log : {"", "x", "y", "xy"}
         The axes that are logarithmic.
+    dashed : sequence of str
+        Those of ``predicted`` whose lines are dashed.
 
     Returns
     -------
@@ -203,31 +216,48 @@ def compare_plot(
     Raises
     ------
     ValueError
-        For values that are not finite or of another length, or limits that an axis
-        cannot have.
+        For values that are not finite or of another length, limits that an axis
+        cannot have, or a dashed line that is not predicted.
     """
     dots = _named_points("measured", measured, (2, 3), len(COLORS))
     lines = _named_points("predicted", predicted, (2,), 12)
+    dashes = _dashes(lines, dashed)
+    drawn = {name: {"color": INK, "linewidth": 1.4, **dashes[name]} for name in lines}
+    marked: dict[str, Look] = {
+        name: {"color": color, "marker": marker, "linestyle": "none"}
+        for name, color, marker in zip(dots, COLORS, MARKERS, strict=False)
+    }
     with style():
         fig = Figure()
         ax = fig.subplots()
         set_axes(ax, xlabel, ylabel, xlim, ylim, log)
-        for x, y in lines.values():
-            ax.plot(x, y, color=INK, linewidth=1.4, zorder=1)
-        for i, (x, y, *noise) in enumerate(dots.values()):
+        for name, (x, y) in lines.items():
+            ax.plot(x, y, **drawn[name], zorder=1)
+        for name, (x, y, *noise) in dots.items():
             if noise:
+                color = marked[name]["color"]
                 ax.errorbar(
-                    x, y, 2 * noise[0], fmt="none", ecolor=COLORS[i], elinewidth=1.2
+                    x, y, 2 * noise[0], fmt="none", ecolor=color, elinewidth=1.2
                 )
-            ax.plot(x, y, linestyle="none", marker=MARKERS[i], color=COLORS[i])
+            ax.plot(x, y, **marked[name])
         named = {**dots, **lines}  # dots with a line are named where the line ends
-        colors = [*COLORS[: len(dots)], *[INK] * (len(named) - len(dots))]
         last = [int(np.argmax(x)) for x, *_ in named.values()]
         ends = [
             (x[k], y[k]) for k, (x, y, *_) in zip(last, named.values(), strict=True)
         ]
-        name_ends(ax, ends, [*named], colors)
+        looks = {**drawn, **marked}
+        name_ends(ax, ends, [*named], [looks[name] for name in named])
     return fig
+
+
+def _dashes(lines: Mapping[str, object], dashed: Sequence[str]) -> dict[str, Look]:
+    """What makes those of the lines dashed that are named."""
+    several = isinstance(dashed, list | tuple)
+    if not several or any(name not in [*lines] for name in dashed):
+        raise ValueError(f"dashed must name some of {[*lines]}, got {dashed!r}")
+    return {
+        name: {"linestyle": (0, (2.5, 1.2))} if name in dashed else {} for name in lines
+    }
 
 
 def _finite(name: str, value: npt.ArrayLike) -> Array:

@@ -53,7 +53,7 @@ class Preset:
         known = self.family
         parts = (
             f"{known.positions} positions", known.activation,
-            f"normalization {known.norm}",
+            f"attention with normalization {known.norm}",
             "a causal mask" if known.causal else "",
             "all layers alike" if known.layers_shared else "", self.notes,
         )  # fmt: skip

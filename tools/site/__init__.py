@@ -6,6 +6,7 @@
 - ``directives`` is what the directives share; ``scoreboard``, ``records``, ``running``
   show what was verified, what runs recorded, and how the book is run;
   ``ratio_figure`` draws the benchmarks.
+- ``words``: words of the text that set the controls of an exhibit.
 - ``head``: what a page tells search engines and who shares its address; ``card`` draws
   the picture of a shared link.
 - ``typeset``: formulas, by MathJax in this process and not in the reader's browser.

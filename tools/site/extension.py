@@ -19,8 +19,9 @@ from tools.site import (
     running,
     scoreboard,
     typeset,
+    words,
 )
-from tools.site.bundle import trim_style_sheets
+from tools.site.bundle import strip_comments, trim_style_sheets
 from tools.site.finish import finish
 from tools.site.first_rules import write_first_rules
 from tools.site.moved import write_moved
@@ -68,6 +69,7 @@ def finish_pages(app: Any, error: Exception | None) -> None:
         write_moved(folder)
         wheel.build(folder)
         kernels.build(folder)
+        strip_comments(folder)
         trim_style_sheets(folder)
         write_first_rules(folder)
 
@@ -81,7 +83,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("html-page-context", launch.open_plain, priority=502)
     parts = (
         formulas, head, numbers, outputs, plain, reading_graph, records, running,
-        scoreboard, typeset,
+        scoreboard, typeset, words,
     )  # fmt: skip
     for each in parts:
         each.setup(app)
