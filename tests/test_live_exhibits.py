@@ -666,18 +666,16 @@ def told(value):
 
 def state_of(figure, controls):
     """What the controls of an exhibit say: numbers of choices, texts of sliders."""
-    checked = figure.locator(
-        ".exhibit-controls input:checked, .exhibit-choice :checked"
-    )
-    chosen = iter(checked.evaluate_all("all => all.map((e) => Number(e.value))"))
-    return {
-        name: next(chosen)
-        if each["kind"] == "choice"
-        else figure.get_by_label(each["label"], exact=True).get_attribute(
-            "aria-valuetext"
-        )
-        for name, each in controls.items()
-    }
+    choices = figure.locator("fieldset.exhibit-choice")
+
+    def said(each):
+        if each["kind"] == "slider":
+            slider = figure.get_by_label(each["label"], exact=True)
+            return slider.get_attribute("aria-valuetext")
+        box = choices.filter(has=figure.page.get_by_text(each["label"], exact=True))
+        return float(box.locator("input:checked").get_attribute("value"))
+
+    return {name: said(each) for name, each in controls.items()}
 
 
 @pytest.mark.parametrize("name", WORDED)

@@ -251,7 +251,7 @@ def compare_plot(
 
 
 def _dashes(lines: Mapping[str, object], dashed: Sequence[str]) -> dict[str, Look]:
-    """What makes those of the lines dashed that are named."""
+    """Look of each of the lines: dashed for those that are named."""
     several = isinstance(dashed, list | tuple)
     if not several or any(name not in [*lines] for name in dashed):
         raise ValueError(f"dashed must name some of {[*lines]}, got {dashed!r}")
