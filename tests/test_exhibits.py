@@ -478,7 +478,7 @@ def test_film_says_that_tokens_are_frozen_where_lib_warns(film, plane, layer):
             words = film_sees(film.state, 0.0, eps, LAYERS[layer], n, plane)
             assert ("hardly see each other" in words) is warned
             seen = plan.effective_neighbors().mean()
-            assert warned or f"sees {seen:.1f} tokens" in words
+            assert warned or f"attends to {seen:.1f} tokens" in words
             said.append(warned)
     assert {True, False} == {*said}
 
@@ -530,7 +530,7 @@ def test_picture_of_tokens_in_one_place(film):
     for plane in (0.0, 1.0):
         drawn = draw_film(state, time=0.5, eps=0.1, layer=0.0, tokens=30.0, plane=plane)
         assert "grown by 0.00" in drawn.caption
-        assert "sees 30.0 tokens" in drawn.caption
+        assert "attends to 30.0 tokens" in drawn.caption
 
 
 OUTPUT = {"one": 0.0, "scale": 2.0, "heads": 1.0, "width": 200.0}

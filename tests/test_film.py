@@ -390,7 +390,7 @@ def test_tokens_dragged_together_stay_together(visit):
     canvas.press(".")
     for _ in range(12):
         canvas.press("Shift+ArrowRight")
-    said = says(figure, "^Time 0.00.* A token sees 25.0 tokens")
+    said = says(figure, "^Time 0.00.* A token attends to 25.0 tokens")
     assert numbers(said)[3] == 0  # no layer has moved them
     for kind in LAYERS.values():
         figure.get_by_role("radio", name=[*LAYERS][int(kind)], exact=True).check()
@@ -454,7 +454,7 @@ def test_frozen_tokens_are_said_to_be_frozen(visit):
     _, figure = visit(FILM, reduced_motion="reduce")
     begun(figure)
     choose(figure, tokens=25.0, time=1.0)
-    assert "hardly see each other" not in says(figure, "25 tokens .* sees ")
+    assert "hardly see each other" not in says(figure, "25 tokens .* attends to ")
     choose(figure, eps=0.004)
     said = says(figure, "ε = 0.004.* tokens hardly see each other")
     assert numbers(said)[3] < 0.05 < numbers(said)[4]

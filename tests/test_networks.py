@@ -145,6 +145,30 @@ def test_pile_is_that_of_lib_at_the_ends_of_each_slider(visit, label, place, lay
     assert (spread > 0.4) == (limit_spread > 0.4) == (label != "depth T" or place == 1)
 
 
+def test_the_limit_keeps_up_with_the_layers(visit):
+    """What is said of the limit is of the same time, from the first layer on."""
+    page, figure = visit(NETWORKS)
+    begun(figure)
+    slide(figure, "width n", 1)
+    button(figure, "Play").click()
+    texts = figure.evaluate(
+        """async (figure) => {
+          const note = figure.querySelector('.exhibit-note'), texts = new Set();
+          while (texts.size < 12) {
+            await new Promise(requestAnimationFrame);
+            texts.add(note.dataset.now);
+          }
+          return [...texts]; }"""
+    )
+    told = [numbers(text) for text in texts if re.match("Layer [1-9]", text)]
+    assert len(told) > 5
+    for at, total, *_, spread in told:
+        # The standard deviation of the limit is 0.91 √(¾ t) at small times t, which a
+        # straight line between two of its steps can only miss from below.
+        small = 0.91 * math.sqrt(0.75 * at / 256)
+        assert at < total == 256 and 0.1 * small < spread < 1.2 * small + 0.01
+
+
 def test_layers_pass_and_the_pile_spreads(visit):
     _, figure = visit(NETWORKS, reduced_motion="reduce")
     begun(figure)

@@ -11,17 +11,9 @@ from waits import until
 
 from lib import exhibits
 from lib.exhibits.planes import PLANES, SIDE, draw_planes, place_of, value_at
-from lib.exhibits.regimes import (
-    BRANCH,
-    GAUGES,
-    diluted,
-    draw_regimes,
-    readings,
-    verdict,
-)
+from lib.exhibits.regimes import GAUGES, draw_regimes, readings, verdict
 from lib.figures.controls import starts
 from lib.regimes import PRESETS, describe
-from lib.regimes.numbers import noise
 from tools.command import ROOT
 
 MODELS, MAP = "chapters/8-which-limit.html", "chapters/6-map-of-limits.html"
@@ -80,7 +72,7 @@ def bold(drawn):
 
 def test_gauges_are_drawn_with_their_numbers(gauges):
     drawn = draw_regimes(gauges.state, **starts(gauges.controls))
-    assert "GPT-2" in drawn.caption and "depth/width 0.016" in drawn.alt
+    assert "GPT-2" in drawn.caption and "spread 0.051" in drawn.alt
     other = draw_regimes(
         gauges.state, width=100.0, depth=3.0, heads=2.0, tokens=50.0, spread=0.5
     )
@@ -96,7 +88,7 @@ def test_gauges_are_drawn_with_their_numbers(gauges):
         k = [*PRESETS].index(model)
         sizes = dict(zip(gauges.controls, gauges.state["sizes"][k], strict=True))
         fixed = draw_regimes(gauges.state | {"chosen": k}, **sizes)
-        assert words in fixed.caption
+        assert words in fixed.caption and ": lengths are fixed, excess" in fixed.alt
         # Of the first gauge no zone is bold.
         assert bold(drawn) == bold(fixed) + 1 == len(GAUGES)
 
@@ -110,9 +102,8 @@ def test_a_head_keeps_four_coordinates(gauges):
 
 def test_the_verdict_follows_the_zones():
     levels = {
-        "depth/width": 1e-3, "excess kurtosis": 0.2, "β/log m": 0.9, "m/d": 1.0,
+        "spread": 0.05, "excess kurtosis": 0.2, "β/log m": 0.9, "m/d": 1.0,
         "softmax orders": 2.0, "cosine of shared layers": 0.0,
-        "spread": 1.0, "pre_norm": 0.1,
     }  # fmt: skip
     assert verdict(levels) == (
         "calls, without normalization, for the limit of infinite width first, its"
@@ -127,12 +118,10 @@ def test_the_verdict_follows_the_zones():
     ):
         said = verdict(levels, published=True, **more)
         assert said.startswith(words) and said.endswith(others)
-    # A T in the joint limit, where normalization makes the spread a tenth.
-    joint = levels | {"depth/width": 0.1}
+    joint = levels | {"spread": 0.2}
     assert "without normalization, for the joint limit" in verdict(joint)
-    assert (
-        "normalized before each branch, for the limit of infinite width first"
-        in verdict(joint, published=True)
+    assert "normalized before each branch, for the joint limit" in verdict(
+        joint, published=True
     )
     assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 1]
     assert all(len(gauge.named()) == len(gauge.zones) + 1 for gauge in GAUGES)
@@ -141,8 +130,7 @@ def test_the_verdict_follows_the_zones():
 def test_normalized_branches_have_a_mark_of_their_own(gauges):
     values = starts(gauges.controls)  # GPT-2
     levels = readings(gauges.state, **values)
-    spread = np.sqrt(2 * noise(BRANCH) * diluted(levels))
-    assert spread == pytest.approx(levels["pre_norm"]) and spread < levels["spread"] / 2
+    assert levels["pre_norm"] < levels["spread"] / 2
     published = draw_regimes(gauges.state, **values).svg.count("<use")
     own = draw_regimes(gauges.state, **values | {"depth": 13.0}).svg.count("<use")
     assert published - own == 1
@@ -295,18 +283,17 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         for name, place in zip(gauges.controls, places.values(), strict=True)
     }
     levels = readings(gauges.state, **values)
-    says(figure, rf"^T = {levels['depth/width']:.2g}:")
+    says(figure, rf"^T = L/n = {levels['depth/width']:.2g}:")
+    levels["spread"] = levels["pre_norm"]  # of a model that normalizes
     rows = figure.locator(ROW)
     for k, gauge in enumerate(GAUGES):
         heard = rows.nth(k).get_attribute("aria-label")
-        # It opens with a model that normalizes, whatever its sizes are.
-        decides = levels[gauge.name] if k else diluted(levels)
-        zone = gauge.zones[gauge.zone(decides)]
+        zone = gauge.zones[gauge.zone(levels[gauge.name])]
         assert heard.startswith(f"{gauge.question} {zone}: {gauge.symbol}"), heard
         shown = float(heard.split()[-1])
         assert shown == pytest.approx(levels[gauge.name], rel=0.05), heard
     for gauge, pattern, name in (
-        ("depth/width", r"varies by ([\d.]+) from", "spread"),
+        ("spread", r"before each branch, by ([\d.]+)\.", "spread"),
         ("excess kurtosis", r"kurtosis ([\d.]+) ", "excess kurtosis"),
         ("excess kurtosis", r"would leave ([\d.]+)\.", "limit"),
         ("cosine of shared layers", r"near ([\d.]+);", "cosine of shared layers"),
@@ -331,9 +318,9 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
-    says(figure, r"^T = 0.016: under linear layers")
+    says(figure, r"^T = L/n = 0.016: under linear layers")
     figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
-    said = says(figure, r"^T = 0.0049: under linear layers")
+    said = says(figure, r"^T = L/n = 0.0049: under linear layers")
     assert "ALiBi" in said and "trained weights" in said
     outputs = figure.locator("output").all_inner_texts()
     assert outputs[:4] == ["14336", "70", "112", "2048"]
@@ -343,7 +330,7 @@ def test_the_menu_sets_the_sliders(visit, gauges):
     assert menu.locator("option:checked").inner_text() == "BLOOM 176B, sizes changed"
     assert "ALiBi" in figure.locator(NOTE).inner_text()
     menu.select_option(label="your own")
-    says(figure, r"^T = [\s\S]*positions, your nonlinearity")
+    says(figure, r"^T = L/n = [\s\S]*positions, your nonlinearity")
     menu.select_option(label="GPT-2")
     says(figure, "learned positions")
     assert menu.locator("option").filter(has_text="sizes changed").count() == 0
@@ -352,9 +339,9 @@ def test_the_menu_sets_the_sliders(visit, gauges):
 @pytest.mark.parametrize(
     ("model", "heard"),
     [
-        ("GPT-2", "Which limit of depth and width? width first: T = 0.016"),
-        ("BERT base", "Which limit of depth and width? Lengths are fixed: T = 0.016"),
-        ("your own", "Which limit of depth and width? together: T = 0.016"),
+        ("GPT-2", "Which limit of depth and width? width first: spread 0.051"),
+        ("BERT base", "Which limit of depth and width? lengths are fixed"),
+        ("your own", "Which limit of depth and width? together: spread 0.15"),
     ],
 )
 def test_normalization_decides_about_lengths(visit, model, heard):
@@ -371,7 +358,7 @@ def test_it_opens_with_the_gauge_that_it_is_told(gauges):
     last = GAUGES[-1].name
     assert exhibits.regimes("gpt2", told=last).state["told"] == len(GAUGES) - 1
     assert gauges.state["told"] == 0
-    with pytest.raises(ValueError, match="told must be one of depth/width, .*'T'"):
+    with pytest.raises(ValueError, match="told must be one of spread, .*'T'"):
         exhibits.regimes("gpt2", told="T")
 
 

@@ -208,7 +208,10 @@ def film_sees(
     seen = now.effective_neighbors().mean()
     if now.frozen:
         return _FROZEN
-    return f" A token sees {seen:.1f} tokens, the mean of 1/Σⱼ Pᵢⱼ²."
+    return (
+        f" A token attends to {seen:.1f} tokens, itself included:"
+        " the mean of 1/Σⱼ Pᵢⱼ²."
+    )
 
 
 def _attention(state: State, x: Array, eps: float, layer: float) -> SelfTransport:

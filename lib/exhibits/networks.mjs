@@ -211,7 +211,9 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
     tick(seconds) {
       if (shown >= layers()) shown = 0;
       work(performance.now() + FRAME);
-      shown = Math.min(layers(), past.length - 1, shown + (layers() * seconds) / SECONDS);
+      // No farther than the limit has come.
+      const reached = ((law.length - 1) / steps) * values.width;
+      shown = Math.min(layers(), past.length - 1, reached, shown + (layers() * seconds) / SECONDS);
       return shown < layers();
     },
     step() {

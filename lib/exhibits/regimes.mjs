@@ -47,9 +47,7 @@ export default ({ stage, state, values, call, act, put }) => {
     return answer;
   };
   const zone = (value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length;
-  // The T at which linear layers have the spread of normalized branches.
-  const diluted = () => now.shown[0] * (now.diluted / now.spread) ** 2;
-  const number = (i) => `${state.symbols[i]} ${few(now.shown[i])}`.trim();
+  const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${few(now.shown[i])}`.trim());
   const compute = () => {
     const { width, depth, heads, tokens, spread } = values;
     const { branch } = state;
@@ -64,8 +62,8 @@ export default ({ stage, state, values, call, act, put }) => {
     let at = { next: 0 };
     for (let k = 0; k < depth; k++) at = ask("layer", { cosine: at.next, tokens, beta, key_width: keys, branch });
     now = {
-      shown: [lengths.time, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, at.next],
-      keys, spread: lengths.spread, diluted: lengths.pre_norm, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
+      shown: [lengths.spread, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, at.next],
+      keys, time: lengths.time, spread: lengths.spread, normalized: lengths.pre_norm, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
     };
     now.zones = now.shown.map(zone);
     const sizes = NAMES.map((name) => values[name]);
@@ -80,9 +78,12 @@ export default ({ stage, state, values, call, act, put }) => {
     } else altered.remove();
     menu.value = near ? altered.value : String(chosen);
     // What normalization makes of lengths decides, where a model is known to have it.
-    if (chosen >= 0) now.zones[0] = state.fixed[chosen] ? -1 : zone(diluted(), 0);
+    if (chosen >= 0) {
+      now.shown[0] = now.normalized;
+      now.zones[0] = state.fixed[chosen] ? -1 : zone(now.normalized, 0);
+    }
     buttons.forEach((button, i) => button.setAttribute("aria-label",
-      `${state.gauges[i]} ${state.zones[i].split("|")[now.zones[i]] ?? "Lengths are fixed"}: ${number(i)}`));
+      [state.gauges[i], `${state.zones[i].split("|")[now.zones[i]]}:`.replace("undefined:", ""), number(i)].join(" ")));
   };
   menu.addEventListener("change", () => {
     if (menu.value === altered.value) return;
@@ -141,8 +142,8 @@ export default ({ stage, state, values, call, act, put }) => {
           pen.fill();
           pen.stroke();
         };
-        mark(now.shown[i], i === 0 && state.fixed[chosen]);
-        if (i === 0 && chosen >= 0 && !state.fixed[chosen]) mark(diluted(), true);
+        mark(i ? now.shown[i] : now.spread);
+        if (i === 0 && chosen >= 0 && !state.fixed[chosen]) mark(now.normalized, true);
       });
     },
     changed(name) {
@@ -159,15 +160,16 @@ export default ({ stage, state, values, call, act, put }) => {
       compute();
     },
     text() {
-      const [time, kurtosis, , , order, cosine] = now.shown;
+      const [, kurtosis, , , order, cosine] = now.shown;
+      const { time } = now;
       const special = state.special[chosen];
       const percent = (share) => `${short(100 * share)}\u00a0%`;
       const [fixed, shared] = [state.fixed[chosen], state.shared[chosen]];
       const spread = short(now.spread);
       const said = [
-        shared && fixed ? `T = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
-          : fixed ? `T = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
-            : `T = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network${chosen < 0 ? "" : `; normalized before each branch, by ${short(now.diluted)}`}.`,
+        shared && fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
+          : fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
+            : `T = L/n = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network${chosen < 0 ? "" : `; normalized before each branch, by ${short(now.diluted)}`}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
         `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,

@@ -22,13 +22,13 @@ WIDTHS, DEPTHS, HEADS = (64.0, 16384.0), (1.0, 128.0), (1.0, 128.0)
 TOKENS, SPREADS = (16.0, 131072.0), (0.05, 2.0)
 LEAST_KEYS = 4.0  # coordinates of a head; the formulas are not made for fewer
 BRANCH = sqrt(0.5)  # γ: skip connection and branch weigh alike
-_NOISE = numbers.noise(BRANCH)
 # What the state calls the fields of numbers.ScoreNodes.
 _SCORE_NODES = ("score", "chance", "place", "share", "normal", "part")
 # Said of a network of one's own, and of layers that are all alike.
 UNKNOWN = "positions, your nonlinearity and normalization"
 SUPPOSED = "With random weights and branches as heavy as skip connections,"
 REPEATS = "repeats one layer, which no limit of depth and width here covers"
+FIXED = "lengths are fixed"
 FIXES = "normalizes each token after each branch, so that lengths are fixed"
 
 
@@ -56,9 +56,9 @@ class Gauge(NamedTuple):
 
 
 GAUGES = (
-    # The standard deviation of log squared length is 0.1 and 1 where zones meet.
-    Gauge("depth/width", "Which limit of depth and width?", "T =", 1e-4, 10, True,
-          (0.005 / _NOISE, 0.5 / _NOISE), ("width first", "together", "depth first"),
+    # The standard deviation of the logarithm of a token's squared length.
+    Gauge("spread", "Which limit of depth and width?", "spread", 0.005, 2, True,
+          (0.1, 1.0), ("width first", "together", "depth first"),
           ("for the limit of infinite width first",
            "for the joint limit of depth and width",
            "for the limit of infinite depth first")),
@@ -140,6 +140,7 @@ def regimes(
         "sizes": [[*_sizes(name).values()] for name in PRESETS],
         "chosen": [*PRESETS].index(model),
         "told": names.index(told),
+        "constant": FIXED,
     }
     return live(
         "regimes",
@@ -249,6 +250,9 @@ def draw_regimes(
     fixed, shared = (
         k is not None and state[name][k] > 0 for name in ("fixed", "shared")
     )
+    bare = reading["spread"]
+    if k is not None:  # normalized before each branch, which decides
+        reading["spread"] = reading["pre_norm"]
     with style():
         fig = Figure(figsize=(4.2, 4.8))
         fig.set_layout_engine("none")
@@ -256,14 +260,16 @@ def draw_regimes(
         ax.set(xlim=(0, 1), ylim=(-len(GAUGES), 0))
         ax.axis("off")
         for i, gauge in enumerate(GAUGES):
-            zone = gauge.zone(reading[gauge.name])
-            if i == 0 and k is not None:  # what normalization makes of lengths
-                zone = -1 if fixed else gauge.zone(diluted(reading))
-            _draw_gauge(ax, -i, gauge, reading[gauge.name], zone, i == 0 and fixed)
-        if k is not None and not fixed:  # normalized before each branch
-            _mark(ax, 0, GAUGES[0], diluted(reading), hollow=True)
+            fixes = i == 0 and fixed
+            _draw_gauge(ax, -i, gauge, None if fixes else reading[gauge.name])
+            _mark(ax, -i, gauge, bare if i == 0 else reading[gauge.name])
+        if k is not None and not fixed:
+            _mark(ax, 0, GAUGES[0], reading["spread"], hollow=True)
     named = _named(state, sizes, k)
-    said = ", ".join(f"{name} {_short(reading[name])}" for name, *_ in GAUGES)
+    heard = [f"{name} {_short(reading[name])}" for name, *_ in GAUGES]
+    if fixed:
+        heard[0] = FIXED
+    said = ", ".join(heard)
     return figure(
         fig,
         alt=f"Six gauges for {named}: {said}. Each has zones named by the limits"
@@ -282,13 +288,12 @@ def verdict(
 ) -> str:
     """Say in words in which zones the numbers lie.
 
-    A published model normalizes, after each branch if it has fixed lengths and else
+    A published model normalizes, after each branch if it has ``fixed`` lengths and else
     before; and its layers may be all alike.
     """
     first, *others = (gauge for gauge in GAUGES if gauge.verdicts)
-    time = diluted(reading) if published else reading[first.name]
     how = "normalized before each branch" if published else "without normalization"
-    lengths = f"calls, {how}, {first.verdicts[first.zone(time)]}"
+    lengths = f"calls, {how}, {first.verdicts[first.zone(reading[first.name])]}"
     said = [gauge.verdicts[gauge.zone(reading[gauge.name])] for gauge in others]
     return "".join([REPEATS if shared else FIXES if fixed else lengths, *said])
 
@@ -312,10 +317,10 @@ def _named(state: State, sizes: Mapping[str, float], model: int | None) -> str:
     return words if model is None else f"{state['models'][model]}: {words}"
 
 
-def _draw_gauge(
-    ax: Axes, top: float, gauge: Gauge, value: float, here: int, hollow: bool
-) -> None:
+def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float | None) -> None:
+    """Zones of a gauge, and its number unless that is fixed."""
     edges = [0.0, *(_place(gauge, x) for x in gauge.breaks), 1.0]
+    here = None if value is None else gauge.zone(value)
     marks = gauge.named()
     for k, zone in enumerate(gauge.zones):
         left, right = edges[k], edges[k + 1]
@@ -331,10 +336,9 @@ def _draw_gauge(
         side = "left" if edge == 0 else "right" if edge == 1 else "center"
         ax.plot([edge] * 2, [top - 0.71, top - 0.38], color=INK, linewidth=1)
         ax.text(edge, top - 0.81, mark, fontsize=10.5, ha=side, va="center")
-    shown = f"{gauge.symbol} {_short(value)}".strip()
+    shown = FIXED if value is None else f"{gauge.symbol} {_short(value)}".strip()
     ax.text(0, top - 0.12, gauge.question, fontsize=11.5, va="center")
     ax.text(1, top - 0.12, shown, fontsize=11.5, ha="right", va="center")
-    _mark(ax, top, gauge, value, hollow=hollow)
 
 
 def _place(gauge: Gauge, x: float) -> float:
@@ -344,16 +348,13 @@ def _place(gauge: Gauge, x: float) -> float:
     return min(1.0, max(0.0, (x - a) / (b - a)))
 
 
-def _mark(ax: Axes, top: float, gauge: Gauge, value: float, *, hollow: bool) -> None:
+def _mark(
+    ax: Axes, top: float, gauge: Gauge, value: float, *, hollow: bool = False
+) -> None:
     ax.plot(
         _place(gauge, value), top - 0.32, "v", color="none" if hollow else COLORS[1],
         markeredgecolor=INK, markersize=7, clip_on=False,
     )  # fmt: skip
-
-
-def diluted(reading: Mapping[str, float]) -> float:
-    """The T at which linear layers have the spread of normalized branches."""
-    return reading["depth/width"] * (reading["pre_norm"] / reading["spread"]) ** 2
 
 
 def _short(value: float) -> str:

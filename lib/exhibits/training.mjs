@@ -247,7 +247,7 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
       const sure = state.sure[image * steps.length + near];
       return (
         `Training step ${Math.round(step)}, layer ${short(layer)}${interpolated() ? ", interpolated" : ""}: mean cosine ${number(cosine)} (before training ${number(first)}),` +
-        ` ${m} tokens in ${clusters.toFixed(1)} clusters. Label: ${names[image]}; after ${steps[near]} step${steps[near] === 1 ? '' : 's'} the network says ${guess} (${sure} %).`
+        ` ${m} tokens in effectively ${clusters.toFixed(1)} clusters. Label: ${names[image]}; after ${steps[near]} step${steps[near] === 1 ? '' : 's'} the network says ${guess} (${sure} %).`
       );
     },
   };

@@ -27,8 +27,9 @@ BINS = 20  # of the cosine, from −1 to 1
 SCALE = 100  # places are stored in hundredths
 _DRAWN = (
     "Each tile stands at the token of its patch, at unit length and less the mean, in"
-    " the two directions in which these differ most. Frames: the largest cluster blue,"
-    " the second orange, further ones black, single tokens gray. Bars: the cosines of"
+    " the two directions in which these differ most. Frames: tokens joined by steps"
+    " of at most 29°, the largest such cluster blue, the second orange, others black;"
+    " single tokens gray. Bars: the cosines of"
     " all pairs of tokens; line: before training. Between saved steps, and between"
     " layers, all is interpolated (dashed)."
 )

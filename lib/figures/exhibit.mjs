@@ -14,7 +14,7 @@ const SCRIPTS = {
   weights: () => import("./weights.mjs"),
 };
 const SAID_EVERY = 3000; // milliseconds between sentences while something moves
-const SHOWN_EVERY = 250; // for the eye
+const SHOWN_EVERY = 80; // for the eye
 const LONGEST = 0.05; // seconds that one frame may stand for: nothing is made up for
 const LATE = 40; // milliseconds to wait for a frame on a machine that is overloaded
 

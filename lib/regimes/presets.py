@@ -55,7 +55,7 @@ class Preset:
             f"{known.positions} positions", known.activation,
             f"attention with normalization {known.norm}",
             "a causal mask" if known.causal else "",
-            "all layers alike" if known.layers_shared else "", self.notes,
+            self.notes,
         )  # fmt: skip
         return ", ".join(part for part in parts if part)
 

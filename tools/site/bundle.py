@@ -94,7 +94,7 @@ def trim_style_sheets(root: Path) -> None:
 
 
 def strip_comments(root: Path) -> None:
-    """Let the scripts of the site lose the lines that are comments, a seventh of them."""
+    """Let the scripts of the site lose their lines of comments, a seventh of them."""
     for path in (root / "_static").glob("*.mjs"):
         text = path.read_text("utf-8")
         if (bare := COMMENT.sub("", text)) != text:
