@@ -169,7 +169,7 @@ export default ({ stage, state, values, call, act, put }) => {
       const said = [
         shared && fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
           : fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
-            : `T = L/n = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network${chosen < 0 ? "" : `; normalized before each branch, by ${short(now.diluted)}`}.`,
+            : `T = L/n = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network${chosen < 0 ? "" : `; normalized before each branch, by ${short(now.normalized)}`}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
         `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
