@@ -83,7 +83,7 @@ export default ({ stage, state, values, call, act, put }) => {
       now.zones[0] = state.fixed[chosen] ? -1 : zone(now.normalized, 0);
     }
     buttons.forEach((button, i) => button.setAttribute("aria-label",
-      [state.gauges[i], `${state.zones[i].split("|")[now.zones[i]]}:`.replace("undefined:", ""), number(i)].join(" ")));
+      `${state.gauges[i]} ${now.zones[i] < 0 ? "" : `${state.zones[i].split("|")[now.zones[i]]}: `}${number(i)}`));
   };
   menu.addEventListener("change", () => {
     if (menu.value === altered.value) return;
