@@ -457,11 +457,11 @@ CALLS = {
     ),
     "figures.curve_plot": dict(
         x=SIZES, curves={"a": 1 / SIZES}, xlim=(0.5, 99.0), ylim=(1e-3, 1.0),
-        log="xy", **AXES,
+        log="xy", dashed=["a"], **AXES,
     ),  # fmt: skip
     "figures.compare_plot": dict(
         measured={"a": (SIZES, 1 / SIZES, 1 / SIZES)}, predicted={"b": (SIZES, SIZES)},
-        xlim=(0.5, 99.0), ylim=(1e-3, 99.0), log="xy", **AXES,
+        xlim=(0.5, 99.0), ylim=(1e-3, 99.0), log="xy", dashed=["b"], **AXES,
     ),
     "figures.explore": dict(
         draw=lambda x: BookFigure(f"<svg>{x}</svg>", ALT), continuous=False, x=[1, 2],
@@ -493,7 +493,9 @@ CALLS = {
     "exhibits.planes": dict(
         edge=6, across=0.5, up=0.25, network={"L": 12, "n": 768}, caption="See there."
     ),
-    "exhibits.regimes": dict(model="gpt2", other="vit-base", caption="See there."),
+    "exhibits.regimes": dict(
+        model="gpt2", other="vit-base", told="m/d", caption="See there."
+    ),
     "regimes.describe": dict(
         width=64, depth=3, heads=4, tokens=32, key_width=16, temperature=4.0,
         residual_scale=0.5, layers_shared=True,
