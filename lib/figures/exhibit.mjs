@@ -255,8 +255,8 @@ const run = (figure, data, make, kernels) => {
       play(moves());
     });
   };
-  if (document.readyState !== "loading") follow(figure, set);
-  else document.addEventListener("DOMContentLoaded", () => follow(figure, set));
+  follow(figure, set);
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => follow(figure, set));
   controls.hidden = stage.hidden = false;
   figure.classList.add("exhibit-moves");
   note.setAttribute("role", "status");
