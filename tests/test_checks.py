@@ -128,15 +128,15 @@ def test_a_false_variant_is_a_tempting_mistake_and_nothing_is_refuted():
 
 def test_a_group_shares_one_chip():
     true, false = ("holds", "it rises", "1.2"), ("rejected", "it falls", "3")
-    assert "it rises <b>1.2</b>" in chip([true])
+    assert "it rises: <b>1.2</b>" in chip([true])
     # Its mark is heard, for no word says the same; the other one has its word.
     assert 'role="img" aria-label="holds:">✓<' in chip([true])
     assert "aria-label" not in chip([false])
-    assert chip([true, false]).endswith("it rises <b>1.2</b> · 1 more")
-    assert chip([false, true]).endswith("it rises <b>1.2</b> · 1 more")
-    assert chip([true] * 3).endswith("it rises <b>1.2</b> · 2 more")
-    assert chip([false] * 2).endswith("false: it falls <b>3</b> · 1 more")
-    assert chip([false]).endswith("false: it falls <b>3</b>")
+    assert chip([true, false]).endswith("it rises: <b>1.2</b> · 1 more")
+    assert chip([false, true]).endswith("it rises: <b>1.2</b> · 1 more")
+    assert chip([true] * 3).endswith("it rises: <b>1.2</b> · 2 more")
+    assert chip([false] * 2).endswith("rejected: it falls (<b>3</b>) · 1 more")
+    assert chip([false]).endswith("rejected: it falls (<b>3</b>)")
 
 
 def test_words_given_by_a_cell_stand_on_its_chip():

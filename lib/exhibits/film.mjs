@@ -178,7 +178,10 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     act(() => drag(event));
     if (canvas.isConnected) canvas.setPointerCapture(event.pointerId);
   });
-  canvas.addEventListener("pointermove", (event) => held !== null && act(() => drag(event)));
+  canvas.addEventListener("pointermove", (event) => {
+    if (held !== null) act(() => drag(event));
+    else canvas.style.cursor = box && token(event) !== null ? "grab" : "";
+  });
   const release = () => {
     held = null;
     delete canvas.dataset.held;
@@ -316,6 +319,15 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     pen.fillStyle = colors.mark;
     pen.fillText("tokens hardly see each other", left, 4);
   };
+  // What the heat adds to the variance of the tokens that it carries.
+  const heatAdds = () => {
+    const k = state.counts.indexOf(start.length / 2);
+    const times = state.carried.length / state.counts.length - 1;
+    const place = (values.time / horizon) * times, j = Math.min(times - 1, Math.floor(place));
+    const [low, high] = [0, 1].map((i) => state.carried[k * (times + 1) + j + i]);
+    const across = low + (place - j) * (high - low);
+    return values.plane ? (across + state.lifted[k] * values.time) / 2 : across;
+  };
   const variance = (x) => {
     let total = 0;
     for (let d = 0; d < 2; d++) {
@@ -339,10 +351,9 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
       put("time", Math.min(next, Math.max(values.time, (film.length - 1) * values.eps)));
       return values.time < horizon;
     },
-    // To the end of the next layer, of several where they are short.
+    // To the end of the next layer.
     step() {
-      const many = Math.max(1, Math.floor(horizon / state.parts / values.eps));
-      put("time", values.time >= horizon ? 0 : Math.min(horizon, (at()[0] + many) * values.eps));
+      put("time", values.time >= horizon ? 0 : Math.min(horizon, (at()[0] + 1) * values.eps));
     },
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
@@ -374,10 +385,11 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
       const [k, part] = at();
       const done = part > ROUNDING ? `between layers ${k} and ${k + 1}` : `layer ${k}`;
       const grown = film[k].grown + variance(shown()) - variance(film[k].x);
-      const share = values.time > 0 ? ` (${((100 * grown) / values.time).toFixed(0).replace("-", "−").replace("−0", "0")} %)` : "";
+      const heated = heatAdds();
+      const share = heated > 0 ? ` (${((100 * grown) / heated).toFixed(0).replace("-", "−").replace("−0", "0")} %)` : "";
       return (
         `Time ${two(values.time)}, ${done}: ${place}. Their variance has grown by ` +
-        `${two(grown)}, that of the heat by ${two(values.time)}${share}.${said}`
+        `${two(grown)}; the heat itself would add ${two(heated)}${share}.${said}`
       );
     },
   };

@@ -30,7 +30,8 @@ _TOL = 1e-8  # marginal error of a layer, and the updates in which it is reached
 _UPDATES = 200
 _AT_ONCE = 1e300  # a tolerance that the softmax meets: no update
 _ROUNDING = 1e-9  # of a number of layers
-_PARTS = 32  # of the film, of which a button takes one
+_PARTS = 32  # of the film, of which playing in a notebook takes one
+_TIMES = 17  # at which the growth of the heat's own tokens is stored
 _WHERE = ("on the line", "in the plane")
 _HEIGHTS = GaussianMixture(np.zeros(1), np.ones(1), np.ones(1))
 _GOLDEN = (np.sqrt(5) - 1) / 2
@@ -102,7 +103,9 @@ def film(
         "counts": counts, "places": places, "means": law.means,
         "variances": law.variances, "weights": law.weights,
         "reach": ceil(spread.max()), "top": 1.1 * law.pdf(places[:, 0]).max(),
-        "horizon": HORIZON, "tol": _TOL, "updates": _UPDATES, "parts": _PARTS,
+        "carried": np.concatenate([carried(law, n) for n in counts]),
+        "lifted": [float(_HEIGHTS.ppf((np.arange(n) + 0.5) / n).var()) for n in counts],
+        "horizon": HORIZON, "tol": _TOL, "updates": _UPDATES,
     }  # fmt: skip
     values = {
         "eps": eps, "time": time, "tokens": float(tokens), "layer": kind,
@@ -141,6 +144,21 @@ def _places(law: GaussianMixture, n: int) -> Array:
     return np.stack([law.ppf(levels), _HEIGHTS.ppf(levels[order])], axis=-1)
 
 
+def carried(law: GaussianMixture, n: int) -> Array:
+    """Growth of the variance of n quantiles that the heat carries, at some times."""
+    levels = (np.arange(n) + 0.5) / n
+    sizes = [law.heat(t).ppf(levels).var() for t in np.linspace(0, HORIZON, _TIMES)]
+    return np.asarray(np.subtract(sizes, sizes[0]))
+
+
+def heat_adds(state: State, time: float, tokens: float, plane: float) -> float:
+    """What the heat adds up to a time to the variance of tokens that it carries."""
+    k = [*state["counts"]].index(round(tokens))
+    stored = np.asarray(state["carried"])[_TIMES * k : _TIMES * (k + 1)]
+    across = float(np.interp(time, np.linspace(0, HORIZON, _TIMES), stored))
+    return (across + state["lifted"][k] * time) / 2 if plane else across
+
+
 def _law(state: State) -> GaussianMixture:
     return GaussianMixture(state["means"], state["variances"], state["weights"])
 
@@ -166,9 +184,11 @@ def draw_film(
     n, name = len(shown), next(k for k, v in LAYERS.items() if v == layer)
     many = f"{n} token{'s' * (n > 1)} {_WHERE[round(plane)]}"
     place = f"{_layers(time, eps)}: {many}, {name}, ε = {eps:.3g}."
-    share = f" ({grown / time:.0%})".replace("%", " %") if time else ""
+    heated = heat_adds(state, time, tokens, plane)
+    share = f" ({grown / heated:.0%})".replace("%", " %") if heated else ""
     variances = (
-        f"variance has grown by {grown:.2f}, that of the heat by {time:.2f}{share}."
+        f"variance has grown by {grown:.2f}; the heat itself would add"
+        f" {heated:.2f}{share}."
     )
     said = film_sees(state, time, eps, layer, tokens, plane)
     return figure(

@@ -27,10 +27,6 @@ State = Mapping[str, Any]
 FIRST, LAST = 0.1, 1e4
 # Tokens within this chord belong together; groups that last are much narrower.
 RADIUS = 0.25
-_COUNTED = (
-    "The number of clusters is Σ 1/nᵢ, where nᵢ tokens lie within a chord of"
-    f" {RADIUS} of token i."
-)
 _MOST, _HOTTEST = 256, 100.0
 _SIGNS = {"+I attracts": 1.0, "−I repels": -1.0}
 _TURN, _TILT = 0.6, 0.4  # of the eye, as the script has it at first
@@ -66,8 +62,7 @@ def globe(
         Whether it opens at rest, for the reader to reverse: the stored picture with
         :math:`W^V = -I` then goes back by the time that has passed, to the start.
     caption : str, optional
-        What to see, printed below; unless it opens at rest, before a sentence on how
-        clusters are counted.
+        What to see, printed below.
 
     Returns
     -------
@@ -117,11 +112,7 @@ def globe(
             values["value"],
         ),
         seed=seed,
-        caption=(
-            f"{caption} {_COUNTED}"
-            if isinstance(caption, str) and not rests
-            else caption
-        ),
+        caption=caption,
     )  # fmt: skip
 
 

@@ -62,6 +62,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
   const said = [...figure.querySelectorAll(".exhibit-controls > output")];
   const inputs = [...figure.querySelectorAll(".exhibit-controls > input")];
   let colors, held = false, walk = null;
+  const opens = [values.across, values.up];
 
   const grid = (i, j, edge = values.edge) => state.grids[(edge * side + i) * side + j];
   // The place of the network whose numbers are given, on the planes that have both; a dot
@@ -77,12 +78,20 @@ export default ({ stage, state, values, act, put, redraw }) => {
     put("across", x);
     put("up", y);
   };
-  const value = () => {
-    const [x, y] = places().map((place) => place * (side - 1));
-    const [i, j] = [y, x].map((place) => Math.min(side - 2, Math.floor(place)));
-    const [a, b] = [y - i, x - j];
-    return (1 - a) * ((1 - b) * grid(i, j) + b * grid(i, j + 1)) + a * ((1 - b) * grid(i + 1, j) + b * grid(i + 1, j + 1));
+  // Bilinear in columns and rows of the grid; the rows of some planes follow the front.
+  const valueAt = (across, up, edge = values.edge) => {
+    const x = across * (side - 1), j = Math.min(side - 2, Math.floor(x)), b = x - j;
+    const reach = state.reaches[edge];
+    if (reach) {
+      const [left, right] = [0, 1].map((k) => state.along[edge * side + j + k]);
+      const far = (up - (1 - b) * left - b * right) * Math.sinh(state.dense) / reach;
+      up = Math.min(1, Math.max(0, (1 + Math.asinh(far) / state.dense) / 2));
+    }
+    const y = up * (side - 1), i = Math.min(side - 2, Math.floor(y)), a = y - i;
+    const [below, above] = [i, i + 1].map((row) => (1 - b) * grid(row, j, edge) + b * grid(row, j + 1, edge));
+    return (1 - a) * below + a * above;
   };
+  const value = () => valueAt(...places());
   const ends = () => state.ends.slice(4 * values.edge, 4 * values.edge + 4);
   const axes = () => state.axes[values.edge].split("|");
   const scale = (k) => ends().slice(2 * k, 2 * k + 2);
@@ -100,8 +109,26 @@ export default ({ stage, state, values, act, put, redraw }) => {
     const half = 100 * state.halves[edge];
     return half ? measured / (measured + half) : measured / 100;
   };
-  const small = document.createElement("canvas");
-  small.width = small.height = side;
+  // A pixel for each of so many values, drawn larger: the browser fills in between. A
+  // front along which the grid is dense is seen with more of them.
+  const painted = (edge) => {
+    const count = state.reaches[edge] ? 4 * side - 3 : side;
+    const key = `${edge} ${colors.accent}`;
+    if (paintings.has(key)) return paintings.get(key);
+    const small = document.createElement("canvas");
+    small.width = small.height = count;
+    const pen = small.getContext("2d");
+    pen.fillStyle = colors.accent;
+    for (let i = 0; i < count; i++) {
+      for (let j = 0; j < count; j++) {
+        pen.globalAlpha = blue(valueAt(j / (count - 1), i / (count - 1), edge), edge);
+        pen.fillRect(j, count - 1 - i, 1, 1);
+      }
+    }
+    paintings.set(key, small);
+    return small;
+  };
+  const paintings = new Map();
   // A large number as it is written in a text: a power of ten, or two digits that mean something.
   const shown = (value) => {
     const exponent = Math.log10(value);
@@ -189,18 +216,9 @@ export default ({ stage, state, values, act, put, redraw }) => {
   };
   // The plane of an edge and its front, between two corners.
   const plane = (pen, edge, [x0, y0, x1, y1], dash) => {
-    // A pixel for each value of the grid, drawn larger: the browser fills in between.
-    const fine = small.getContext("2d");
-    fine.clearRect(0, 0, side, side);
-    fine.fillStyle = colors.accent;
-    for (let i = 0; i < side; i++) {
-      for (let j = 0; j < side; j++) {
-        fine.globalAlpha = blue(grid(i, j, edge), edge);
-        fine.fillRect(j, side - 1 - i, 1, 1);
-      }
-    }
+    const small = painted(edge);
     pen.imageSmoothingQuality = "high";
-    pen.drawImage(small, 0.5, 0.5, side - 1, side - 1, x0, y0, x1 - x0, y1 - y0);
+    pen.drawImage(small, 0.5, 0.5, small.width - 1, small.width - 1, x0, y0, x1 - x0, y1 - y0);
     pen.save();
     pen.beginPath();
     pen.rect(x0, y0, x1 - x0, y1 - y0);
@@ -314,7 +332,8 @@ export default ({ stage, state, values, act, put, redraw }) => {
       pen.fillStyle = colors.ink;
       write(given(0), x1 + 21, y1, "left", "bottom");
       write(given(half || 50), x1 + 21, (y0 + y1) / 2, "left", "middle");
-      if (!half) write(given(100), x1 + 21, y0, "left", "top");
+      if (half) write(given(3 * half), x1 + 21, (3 * y0 + y1) / 4, "left", "middle");
+      else write(given(100), x1 + 21, y0, "left", "top");
       pen.save();
       pen.translate(12, (y0 + y1) / 2);
       pen.rotate(-Math.PI / 2);
@@ -330,7 +349,10 @@ export default ({ stage, state, values, act, put, redraw }) => {
     },
     changed(name) {
       walk = null;
-      if (name === "edge") goHome();
+      if (name === "edge") { // a walk left the point at an edge
+        [["across", opens[0]], ["up", opens[1]]].forEach((each) => put(...each));
+        goHome();
+      }
       label(); // at once: a value is told as soon as its key is pressed
     },
     reset: () => (walk = null),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
-from scipy.special import bdtr, digamma, ndtr, polygamma
+from scipy.special import betainc, digamma, ndtr, polygamma
 
 from lib import circle, heat
 from lib.core.checks import Array, require_choice, require_positive, require_within
@@ -21,6 +21,7 @@ from lib.regimes import numbers
 
 State = Mapping[str, Any]
 SIDE = 41  # values along each axis of a plane
+DENSE = 8.0  # rows along a front are denser beside it by a factor of sinh(8)/8
 
 
 class Plane(NamedTuple):
@@ -36,6 +37,9 @@ class Plane(NamedTuple):
     unit: str = " %"
     # Of a wide front the limit, which depends on the combination.
     wide: Callable[[Array], Array] | None = None
+    # A sharp front that the rows of its grid follow, dense beside it, where values that
+    # are interpolated between rows of one height would be wrong.
+    along: Callable[[Array], Array] | None = None
 
 
 def _lengths(depth: Array, width: Array) -> Array:
@@ -85,15 +89,25 @@ def _angle(time: Array, beta: Array) -> Array:
     return angles
 
 
+def _halfway(time: Array) -> Array:
+    """β at which the angle of two such clusters is halved at a time."""
+    angle, beta = np.linspace(np.pi / 2, np.pi / 4, 1001), np.linspace(0.5, 40, 800)
+    slow = (1 + np.exp(beta[:, None] * (1 - np.cos(angle)))) / (2 * np.sin(angle))
+    return np.asarray(np.interp(time, np.trapezoid(slow, -angle, axis=1), beta))
+
+
 def _own(tokens: Array, beta: Array) -> Array:
     """Weight of a token on itself among orthogonal ones."""
     return np.asarray(numbers.own_weight(tokens, beta))
 
 
 def _hemisphere(dimension: Array, tokens: Array) -> Array:
-    """Probability that uniform tokens lie in one hemisphere."""
-    d, m = (np.round(each).astype(int) for each in (dimension, tokens))
-    return np.asarray(np.where(m > d, bdtr(d - 1, np.maximum(m - 1, 1), 0.5), 1.0))
+    """Probability that uniform tokens lie in one hemisphere.
+
+    Between whole numbers the binomial sum goes on as an incomplete beta function.
+    """
+    more = tokens - dimension
+    return np.where(more > 0, betainc(np.maximum(more, 1e-9), dimension, 0.5), 1.0)
 
 
 def _bumps(time: Array, tokens: Array) -> Array:
@@ -137,12 +151,14 @@ PLANES = (
     Plane("ε and t", ("time t", 1, 64), ("1/ε", 0.5, 16),
           "relative error of the variance, from N(0, 1),", _steps, half=0.005),
     Plane("(log t)/β", ("time t", 1, 1e6), ("β", 1, 16),
-          "angle between two equal clusters, at first 90°,", _angle, _met, unit="°"),
+          "angle between two equal clusters, at first 90°,", _angle, _met, unit="°",
+          along=_halfway),
     Plane("β/log m", ("tokens m", 2, 1e9), ("β", 1, 32),
-          "weight of a token on itself, among orthogonal ones,", _own, np.log),
+          "weight of a token on itself, among orthogonal ones,", _own, np.log,
+          along=np.log),
     Plane("m/d", ("dimension d", 2, 1024), ("tokens m", 2, 2048),
           "probability that uniform tokens lie in one hemisphere", _hemisphere,
-          lambda dimension: 2 * dimension),
+          lambda dimension: 2 * dimension, along=lambda dimension: 2 * dimension),
     Plane("t/log m", ("time t", 0.5, 16), ("tokens m", 8, 2048),
           "largest of six modes of random tokens on a circle at β = 5 (measured; near "
           "100 % for three clusters as for one)", _bumps, _broken),
@@ -157,12 +173,42 @@ WHOLE = {"depth L", "width n", "heads H", "tokens m", "dimension d"}
 
 
 @cache
-def _grid(k: int) -> Array:
-    """Values of a plane, row by row from below, in percent."""
+def _mesh(k: int) -> Array:
+    """Values of a plane in percent, row by row of one height, from below."""
     plane = PLANES[k]
     across, up = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
-    values = 100 * plane.values(across[None, :], up[:, None])
-    return np.round(values, 2 if plane.half else 0)
+    return 100 * plane.values(across[None, :], up[:, None])
+
+
+@cache
+def _grid(k: int) -> Array:
+    """Values in percent between which :func:`value_at` interpolates."""
+    plane = PLANES[k]
+    if not plane.along:
+        return np.round(_mesh(k), 2 if plane.half else 0)
+    (low, high), columns = plane.up[1:], []
+    for number, place in zip(
+        np.geomspace(*plane.across[1:], SIDE), _curve(plane, plane.along), strict=True
+    ):
+        places = np.clip(place + _offsets(_reach(plane)), 0, 1)
+        up = low * (high / low) ** places[:, None]  # (SIDE, 1)
+        columns.append(plane.values(np.array([[number]]), up)[:, 0])
+    return np.round(100 * np.transpose(columns), 1)
+
+
+def _reach(plane: Plane) -> float:
+    """Largest distance from the front, above it or below, at which the plane ends."""
+    if not plane.along:
+        return 0.0
+    places = _curve(plane, plane.along)
+    return float(np.round(max(places.max(), 1 - places.min()), 4))
+
+
+def _offsets(reach: float) -> Array:
+    """Distances of the rows from the front: dense near 0, up to ``reach``."""
+    return np.asarray(
+        np.sinh(DENSE * np.linspace(-1, 1, SIDE)) * reach / np.sinh(DENSE)
+    )
 
 
 @cache
@@ -182,12 +228,12 @@ def _ends(k: int) -> tuple[float, float]:
     return float(np.exp(min(ends))), float(np.exp(max(ends)))
 
 
-def _front(plane: Plane) -> Array:
-    """Place above each column where the combination is 1; in the plane from 0 to 1."""
-    if plane.front is None:
+def _curve(plane: Plane, front: Callable[[Array], Array] | None) -> Array:
+    """Place of a curve above each column; in the plane from 0 to 1."""
+    if front is None:
         return np.full(SIDE, _NOWHERE)
     low, high = plane.up[1:]
-    values = np.maximum(plane.front(np.geomspace(*plane.across[1:], SIDE)), 1e-9)
+    values = np.maximum(front(np.geomspace(*plane.across[1:], SIDE)), 1e-9)
     places = np.log(values / low) / np.log(high / low)
     return np.asarray(np.round(np.clip(places, _NOWHERE, -_NOWHERE), 4))
 
@@ -282,9 +328,12 @@ def planes(
         "axes": [f"{plane.across[0]}|{plane.up[0]}" for plane in PLANES],
         "ends": [[*plane.across[1:], *plane.up[1:]] for plane in PLANES],
         "whole": [[float(axis[0] in WHOLE) for axis in plane[1:3]] for plane in PLANES],
-        "fronts": [_front(plane) for plane in PLANES],
+        "fronts": [_curve(plane, plane.front) for plane in PLANES],
+        "along": [_curve(plane, plane.along) for plane in PLANES],
         "shifts": [_shifts(k) for k in range(len(PLANES))],
         "kinds": [_kind(plane) for plane in PLANES],
+        "reaches": [_reach(plane) for plane in PLANES],
+        "dense": DENSE,
         "halves": [plane.half for plane in PLANES],
         "units": [plane.unit for plane in PLANES],
         "measured": [plane.measured for plane in PLANES],
@@ -317,11 +366,11 @@ def planes(
 def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookFigure:
     """One plane, its front, and the point in it."""
     k = round(edge)
-    plane, grid = PLANES[k], _grid(k)
+    plane, grid = PLANES[k], _mesh(k)
     x, y = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
     places = place_of(plane.across, across), place_of(plane.up, up)
     at = x[0] * (x[-1] / x[0]) ** places[0], y[0] * (y[-1] / y[0]) ** places[1]
-    value = value_at(grid, *places)
+    value = value_at(k, *places)
     blue = 100 * grid / (grid + 100 * plane.half) if plane.half else grid
     with style():
         fig = Figure(figsize=(3.6, 2.9))
@@ -373,11 +422,21 @@ def place_of(axis: tuple[str, float, float], place: float) -> float:
     return float(np.log(number / low) / np.log(high / low))
 
 
-def value_at(grid: Array, across: float, up: float) -> float:
-    """Bilinear value of a grid at a place."""
-    i, j = up * (SIDE - 1), across * (SIDE - 1)
-    low, left = min(int(i), SIDE - 2), min(int(j), SIDE - 2)
-    a, b = i - low, j - left
-    four = grid[low : low + 2, left : left + 2]
+def value_at(k: int, across: float, up: float) -> float:
+    """Value of a plane in percent at a place, bilinear in columns and rows of its grid.
+
+    Where the rows follow the front, that is at equal distances from it.
+    """
+    plane, j = PLANES[k], across * (SIDE - 1)
+    left = min(int(j), SIDE - 2)
+    b = j - left
+    if plane.along:
+        here = _curve(plane, plane.along)[left : left + 2] @ [1 - b, b]
+        scaled = (up - here) * np.sinh(DENSE) / _reach(plane)
+        up = min(1.0, max(0.0, (1 + np.arcsinh(scaled) / DENSE) / 2))
+    i = up * (SIDE - 1)
+    low = min(int(i), SIDE - 2)
+    a = i - low
+    four = _grid(k)[low : low + 2, left : left + 2]
     weights = np.outer([1 - a, a], [1 - b, b])
     return float(np.sum(four * weights))

@@ -47,7 +47,7 @@ export default ({ stage, state, values, call, act, put }) => {
     return answer;
   };
   const zone = (value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length;
-  const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${few(now.shown[i])}`.trim());
+  const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${few(now.shown[i]).replace("less than", "<")}`.trim());
   const compute = () => {
     const { width, depth, heads, tokens, spread } = values;
     const { branch } = state;
@@ -66,12 +66,10 @@ export default ({ stage, state, values, call, act, put }) => {
       keys, time: lengths.time, spread: lengths.spread, normalized: lengths.pre_norm, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
     };
     now.zones = now.shown.map(zone);
+    if (heads < state.enough) now.zones[5] = Math.min(now.zones[5], 1); // they may stay apart at any value
     const sizes = NAMES.map((name) => values[name]);
-    // Several models have the same sizes: the one that was chosen stays, as does one's own.
-    const alike = (i) => sizes.every((size, k) => size === state.sizes[NAMES.length * i + k]);
-    const other = chosen < 0 || alike(chosen) ? chosen : state.models.findIndex((_, i) => alike(i));
-    if (other >= 0) chosen = other;
-    const near = chosen >= 0 && other < 0;
+    // The model that was chosen stays so, even where its sizes pass those of another.
+    const near = chosen >= 0 && !sizes.every((size, k) => size === state.sizes[NAMES.length * chosen + k]);
     if (near) {
       altered.textContent = `${state.models[chosen]}, sizes changed`;
       menu.add(altered, 1);
@@ -134,10 +132,13 @@ export default ({ stage, state, values, call, act, put }) => {
         pen.fillText(number(i), w - 1, top + 7);
         const mark = (value, open) => {
           const x = Math.min(w - 6, Math.max(6, place(value)));
+          // Beyond an end it points there.
+          const beyond = value > high ? 1 : value < low ? -1 : 0;
+          const corners = beyond ? [[6 * beyond, -5], [-4 * beyond, -10], [-4 * beyond, 0]] : [[0, 0], [-6, -9], [6, -9]];
           pen.fillStyle = open ? colors.paper : colors.mark;
           pen.strokeStyle = colors.ink;
           pen.beginPath();
-          for (const [a, b] of [[0, 0], [-6, -9], [6, -9]]) pen.lineTo(x + a, top + BAR + b);
+          for (const [a, b] of corners) pen.lineTo(x + a, top + BAR + b);
           pen.closePath();
           pen.fill();
           pen.stroke();
@@ -169,12 +170,12 @@ export default ({ stage, state, values, call, act, put }) => {
       const said = [
         shared && fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
           : fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
-            : `T = L/n = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network${chosen < 0 ? "" : `; normalized before each branch, by ${short(now.normalized)}`}.`,
+            : `T = L/n = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network; ${chosen < 0 ? "were they normalized" : "normalized"} before each branch, by ${short(now.normalized)}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
         `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `Were one layer repeated, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}; fewer heads keep it smaller.`,
+        `Were one layer repeated, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,
       ];
       return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown}.`;
     },

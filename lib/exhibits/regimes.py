@@ -57,7 +57,7 @@ class Gauge(NamedTuple):
 
 GAUGES = (
     # The standard deviation of the logarithm of a token's squared length.
-    Gauge("spread", "Which limit of depth and width?", "spread", 0.005, 2, True,
+    Gauge("spread", "Which limit of depth and width?", "spread", 0.005, 10, True,
           (0.1, 1.0), ("width first", "together", "depth first"),
           ("for the limit of infinite width first",
            "for the joint limit of depth and width",
@@ -77,10 +77,14 @@ GAUGES = (
     Gauge("softmax orders", "How many orders of the softmax?", "", 0.5, 16.5, True,
           (2.5,), ("two are enough", "three or more"), marks=("1", "2–3", "16")),
     Gauge("cosine of shared layers", "If layers repeat, do tokens meet?", "cosine",
-          0, 1, False, (0.5,), ("they stay apart", "they meet"),
+          0, 1, False, (0.5, 0.9), ("they stay apart", "unclear", "they meet"),
           (", and, were all layers alike, its tokens would stay apart",
+           ", and, were all layers alike, its tokens might stay apart or meet",
            ", and, were all layers alike, its tokens would meet")),
 )  # fmt: skip
+# The cosine is that of many heads. From so many on networks passed ½ where it is above
+# 0.9 (simulated); with fewer they may stay apart at any value.
+ENOUGH_HEADS = 4
 
 
 def regimes(
@@ -141,6 +145,7 @@ def regimes(
         "chosen": [*PRESETS].index(model),
         "told": names.index(told),
         "constant": FIXED,
+        "enough": float(ENOUGH_HEADS),
     }
     return live(
         "regimes",
@@ -219,6 +224,7 @@ def readings(
         "cosine of shared layers": cosine,
         "spread": lengths["spread"],
         "pre_norm": numbers.pre_norm_spread(width, depth),
+        "heads": heads,
         "limit": law["c"] / heads,
         "seen": law["seen"],
         "tied": numbers.tied_weight(tokens, beta, key_width),
@@ -261,7 +267,7 @@ def draw_regimes(
         ax.axis("off")
         for i, gauge in enumerate(GAUGES):
             fixes = i == 0 and fixed
-            _draw_gauge(ax, -i, gauge, None if fixes else reading[gauge.name])
+            _draw_gauge(ax, -i, gauge, None if fixes else reading)
             _mark(ax, -i, gauge, bare if i == 0 else reading[gauge.name])
         if k is not None and not fixed:
             _mark(ax, 0, GAUGES[0], reading["spread"], hollow=True)
@@ -294,8 +300,15 @@ def verdict(
     first, *others = (gauge for gauge in GAUGES if gauge.verdicts)
     how = "normalized before each branch" if published else "without normalization"
     lengths = f"calls, {how}, {first.verdicts[first.zone(reading[first.name])]}"
-    said = [gauge.verdicts[gauge.zone(reading[gauge.name])] for gauge in others]
+    said = [gauge.verdicts[zone_of(gauge, reading)] for gauge in others]
     return "".join([REPEATS if shared else FIXES if fixed else lengths, *said])
+
+
+def zone_of(gauge: Gauge, reading: Mapping[str, float]) -> int:
+    """The zone in which a gauge stands; of few heads it does not say that they meet."""
+    zone = gauge.zone(reading[gauge.name])
+    unsure = gauge is GAUGES[-1] and reading["heads"] < ENOUGH_HEADS
+    return min(zone, 1) if unsure else zone
 
 
 def _model(state: State, sizes: Mapping[str, float]) -> int | None:
@@ -317,10 +330,12 @@ def _named(state: State, sizes: Mapping[str, float], model: int | None) -> str:
     return words if model is None else f"{state['models'][model]}: {words}"
 
 
-def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float | None) -> None:
+def _draw_gauge(
+    ax: Axes, top: float, gauge: Gauge, reading: Mapping[str, float] | None
+) -> None:
     """Zones of a gauge, and its number unless that is fixed."""
     edges = [0.0, *(_place(gauge, x) for x in gauge.breaks), 1.0]
-    here = None if value is None else gauge.zone(value)
+    here = None if reading is None else zone_of(gauge, reading)
     marks = gauge.named()
     for k, zone in enumerate(gauge.zones):
         left, right = edges[k], edges[k + 1]
@@ -336,7 +351,9 @@ def _draw_gauge(ax: Axes, top: float, gauge: Gauge, value: float | None) -> None
         side = "left" if edge == 0 else "right" if edge == 1 else "center"
         ax.plot([edge] * 2, [top - 0.71, top - 0.38], color=INK, linewidth=1)
         ax.text(edge, top - 0.81, mark, fontsize=10.5, ha=side, va="center")
-    shown = FIXED if value is None else f"{gauge.symbol} {_short(value)}".strip()
+    shown = FIXED
+    if reading is not None:
+        shown = f"{gauge.symbol} {_short(reading[gauge.name])}".strip()
     ax.text(0, top - 0.12, gauge.question, fontsize=11.5, va="center")
     ax.text(1, top - 0.12, shown, fontsize=11.5, ha="right", va="center")
 

@@ -25,14 +25,6 @@ from lib.transformer.classifier import require_labels
 State = Mapping[str, Any]
 BINS = 20  # of the cosine, from −1 to 1
 SCALE = 100  # places are stored in hundredths
-_DRAWN = (
-    "Each tile stands at the token of its patch, at unit length and less the mean, in"
-    " the two directions in which these differ most. Frames: tokens joined by steps"
-    " of at most 29°, the largest such cluster blue, the second orange, others black;"
-    " single tokens gray. Bars: the cosines of"
-    " all pairs of tokens; line: before training. Between saved steps, and between"
-    " layers, all is interpolated (dashed)."
-)
 RADIUS = 0.5  # largest chord of two neighbors in a cluster, as of inspect
 FRAMES = (COLORS[0], COLORS[1], INK, COLORS[4])  # by the rank of the cluster
 ALONE = 3
@@ -81,7 +73,7 @@ def training(
     image : int
         Index of the image with which it opens.
     caption : str, optional
-        What to see, printed below, before sentences on what is drawn.
+        What to see, printed below.
 
     Returns
     -------
@@ -135,7 +127,7 @@ def training(
             ),
         },
         kernels={},
-        caption=f"{caption} {_DRAWN}" if isinstance(caption, str) else caption,
+        caption=caption,
     )  # fmt: skip
 
 

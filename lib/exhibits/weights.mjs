@@ -44,7 +44,9 @@ export default ({ stage, state, values, call }) => {
     made(kind, "", legend);
     made("span", "", legend, text);
   }
-  made("span", "exhibit-beyond", legend, "▲▼ off the scale");
+  made("u", "", legend);
+  made("span", "", legend, `equal weights, ${percent(1 / m)}`);
+  const off = made("span", "exhibit-beyond", legend, "▲▼ off the scale");
   const scale = made("span", "exhibit-scale", legend);
   let exact, polynomial, bound;
 
@@ -57,6 +59,8 @@ export default ({ stage, state, values, call }) => {
   const draw = () => {
     const top = state.tops.find((each) => Math.max(...exact) <= each) ?? 1;
     const high = (y) => (100 * (Math.min(1, Math.max(-DOWN, y / top)) + DOWN)) / (1 + DOWN);
+    stage.style.setProperty("--equal", `${100 - high(1 / m)}%`);
+    off.style.visibility = polynomial.some((y) => y > top || y < -DOWN * top) ? "" : "hidden";
     scale.textContent = `scale ${percent(-DOWN * top).replace(/ %$/, "")} to ${percent(top)}`;
     columns.forEach(({ label, bar, line, said, name }, i) => {
       bar.style.bottom = `${high(0)}%`;

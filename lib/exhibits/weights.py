@@ -28,8 +28,9 @@ from lib.figures.theme import COLORS, INK, style
 
 State = Mapping[str, Any]
 _TEMPERATURES = (1 / 64, 4.0)
-# Tops of the axis of weights; the lowest one that has room is taken.
-_TOPS = (0.2, 0.4, 1.0)
+# Tops of the axis of weights; the lowest one that has room is taken. Between them is
+# the step from "all weights count" to "one counts": on either, hotter is flatter.
+_TOPS = (0.4, 1.0)
 
 
 def weights(
@@ -144,6 +145,7 @@ def draw_weights(
         )  # fmt: skip
         ax.tick_params(labelsize=11)
         ax.axhline(0, color=INK, linewidth=0.8)
+        ax.axhline(1 / len(names), color=INK, linewidth=0.8, linestyle="--")
         ax.set(yticks=[0, top / 2, top], ylabel="weight", xticks=[])
         ax.spines["bottom"].set_visible(False)
         for i, picture in enumerate(state["pictures"]):
@@ -155,7 +157,7 @@ def draw_weights(
         f" {len(names)} garments, from {exact.min():.2f} to {exact.max():.2f}, as bars,"
         f" and the polynomial of order {degree} as lines, off by at most {gap:.2g}.",
         caption=f"Query: {names[round(query)]}; τ₀ = {temperature:.3g}, order {degree}."
-        " Bars: exact weights. Lines: the polynomial.",
+        " Bars: exact weights. Lines: the polynomial. Dashed: equal weights.",
     )
 
 

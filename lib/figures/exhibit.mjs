@@ -137,7 +137,13 @@ const run = (figure, data, make, kernels) => {
   // After what the reader did: once, when it is over.
   const say = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => refused || tell(view.text()), 250);
+    if (!refused) guarded(() => (note.dataset.now = view.text()));
+    figure.classList.add("exhibit-plays");
+    waiting = setTimeout(() => {
+      if (refused) return;
+      figure.classList.toggle("exhibit-plays", playing);
+      tell(view.text());
+    }, 250);
   };
   // The stored pictures take the place of what cannot be computed, and a sentence why.
   const refuse = (error) => {
@@ -147,6 +153,7 @@ const run = (figure, data, make, kernels) => {
     figure.dataset.stands = "";
     stage.hidden = true;
     clearTimeout(waiting);
+    figure.classList.remove("exhibit-plays");
     tell(`${error.message} The pictures are stored ones, for the values below them.`);
   };
   const guarded = (act) => {

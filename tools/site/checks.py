@@ -214,10 +214,12 @@ def chip(parts: Sequence[tuple[str, str, str]]) -> str:
     """
     kind, words, value = min(parts, key=lambda part: part[0] != "holds")
     holds = kind == "holds"
-    said = [mark(kind, "holds:") if holds else f"{mark(kind)} false:"]
-    said += [mathematics(words), f"<b>{escape(value)}</b>"]
-    more = f" · {len(parts) - 1} more" if parts[1:] else ""
-    return " ".join(said) + more
+    words, value = mathematics(words), f"<b>{escape(value)}</b>"
+    if holds:
+        said = f"{mark(kind, 'holds:')} {words}: {value}"
+    else:
+        said = f"{mark(kind)} rejected: {words} ({value})"
+    return said + (f" · {len(parts) - 1} more" if parts[1:] else "")
 
 
 def beside(numbers: Numbers, kind: str) -> str:
