@@ -125,6 +125,8 @@ const follow = (figure, set) => document.querySelectorAll("[data-set]").forEach(
 const run = (figure, data, make, kernels) => {
   const part = (name) => figure.querySelector(`.exhibit-${name}`);
   const [stage, controls, note] = ["stage", "controls", "note"].map(part);
+  const heard = element("span", "", note.textContent);
+  note.replaceChildren(heard);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const values = {};
   let playing = false, seen = false, stale = true, anew = true, frame = 0, last = 0, asked = 0, refused = false;
@@ -132,7 +134,7 @@ const run = (figure, data, make, kernels) => {
 
   const tell = (text) => {
     toldAt = performance.now();
-    if (text !== told) note.textContent = note.dataset.now = told = text;
+    if (text !== told) heard.textContent = note.dataset.now = told = text;
   };
   // After what the reader did: once, when it is over.
   const say = () => {
