@@ -381,7 +381,7 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
       const said = !seen ? ""
         : n === 1 ? " A single token has nobody to see, and stays where it is."
         : frozen ? " In this layer tokens hardly see each other: most pay more than nine tenths of their attention to their own place."
-        : ` A token attends to ${(seen.reduce((sum, each) => sum + each, 0) / n).toFixed(1)} tokens, itself included: the mean of 1/Σⱼ Pᵢⱼ².`;
+        : ` A token attends to ${(seen.reduce((sum, each) => sum + each, 0) / n).toFixed(1)} tokens, itself included.`;
       const [k, part] = at();
       const done = part > ROUNDING ? `between layers ${k} and ${k + 1}` : `layer ${k}`;
       const grown = film[k].grown + variance(shown()) - variance(film[k].x);

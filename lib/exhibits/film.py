@@ -228,10 +228,7 @@ def film_sees(
     seen = now.effective_neighbors().mean()
     if now.frozen:
         return _FROZEN
-    return (
-        f" A token attends to {seen:.1f} tokens, itself included:"
-        " the mean of 1/Σⱼ Pᵢⱼ²."
-    )
+    return f" A token attends to {seen:.1f} tokens, itself included."
 
 
 def _attention(state: State, x: Array, eps: float, layer: float) -> SelfTransport:

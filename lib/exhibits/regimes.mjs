@@ -31,7 +31,7 @@ export default ({ stage, state, values, call, act, put }) => {
     const button = document.createElement("button");
     button.type = "button";
     button.style.height = `${ROW}px`;
-    button.addEventListener("click", () => act(() => (told = i)));
+    button.addEventListener("click", () => act(() => { told = i; picked = true; }));
     rows.append(button);
     return button;
   });
@@ -39,7 +39,7 @@ export default ({ stage, state, values, call, act, put }) => {
   stage.append(menu, rows);
   const arrays = {};
   for (const name of ["score", "chance", "place", "share", "normal", "part", "node", "weight", "orders", "log_factorial"]) arrays[name] = Float64Array.from(state[name]);
-  let now, colors, chosen = state.chosen;
+  let now, base, colors, chosen = state.chosen, picked = false;
 
   const ask = (name, inputs) => {
     const answer = call(name, inputs);
@@ -79,6 +79,12 @@ export default ({ stage, state, values, call, act, put }) => {
     if (chosen >= 0) {
       now.shown[0] = now.normalized;
       now.zones[0] = state.fixed[chosen] ? -1 : zone(now.normalized, 0);
+    }
+    // Of a model whose sizes were moved, where it stood, and the first bar that changed sides.
+    if (!near) base = chosen < 0 ? null : now;
+    if (near && base && !picked) {
+      const changed = now.zones.findIndex((each, i) => each !== base.zones[i]);
+      told = changed < 0 ? state.told : changed;
     }
     buttons.forEach((button, i) => button.setAttribute("aria-label",
       `${state.gauges[i]} ${now.zones[i] < 0 ? "" : `${state.zones[i].split("|")[now.zones[i]]}: `}${number(i)}`));
@@ -130,21 +136,22 @@ export default ({ stage, state, values, call, act, put }) => {
         pen.fillText(name, 1, top + 7);
         pen.textAlign = "right";
         pen.fillText(number(i), w - 1, top + 7);
-        const mark = (value, open) => {
+        const mark = (value, face) => {
           const x = Math.min(w - 6, Math.max(6, place(value)));
           // Beyond an end it points there.
           const beyond = value > high ? 1 : value < low ? -1 : 0;
           const corners = beyond ? [[6 * beyond, -5], [-4 * beyond, -10], [-4 * beyond, 0]] : [[0, 0], [-6, -9], [6, -9]];
-          pen.fillStyle = open ? colors.paper : colors.mark;
-          pen.strokeStyle = colors.ink;
+          pen.fillStyle = face;
+          pen.strokeStyle = face === colors.quiet ? colors.quiet : colors.ink;
           pen.beginPath();
           for (const [a, b] of corners) pen.lineTo(x + a, top + BAR + b);
           pen.closePath();
           pen.fill();
           pen.stroke();
         };
-        mark(i ? now.shown[i] : now.spread);
-        if (i === 0 && chosen >= 0 && !state.fixed[chosen]) mark(now.normalized, true);
+        if (base && base !== now && now.zones[i] >= 0) mark(base.shown[i], colors.quiet);
+        if (i === 0 && chosen >= 0) mark(now.spread, colors.paper); // without normalization
+        if (now.zones[i] >= 0) mark(now.shown[i], colors.mark);
       });
     },
     changed(name) {
@@ -158,6 +165,7 @@ export default ({ stage, state, values, call, act, put }) => {
     reset() {
       told = state.told;
       chosen = state.chosen;
+      picked = false;
       compute();
     },
     text() {
@@ -175,7 +183,7 @@ export default ({ stage, state, values, call, act, put }) => {
         `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `Were one layer repeated, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,
+        `Were one layer repeated, each time with normalization after it, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,
       ];
       return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown}.`;
     },

@@ -77,7 +77,7 @@ GAUGES = (
     Gauge("softmax orders", "How many orders of the softmax?", "", 0.5, 16.5, True,
           (2.5,), ("two are enough", "three or more"), marks=("1", "2–3", "16")),
     Gauge("cosine of shared layers", "If layers repeat, do tokens meet?", "cosine",
-          0, 1, False, (0.5, 0.9), ("they stay apart", "unclear", "they meet"),
+          0, 1, False, (0.5, 0.9), ("they stay apart", "unclear", "met"),
           (", and, were all layers alike, its tokens would stay apart",
            ", and, were all layers alike, its tokens might stay apart or meet",
            ", and, were all layers alike, its tokens would meet")),
@@ -268,9 +268,10 @@ def draw_regimes(
         for i, gauge in enumerate(GAUGES):
             fixes = i == 0 and fixed
             _draw_gauge(ax, -i, gauge, None if fixes else reading)
-            _mark(ax, -i, gauge, bare if i == 0 else reading[gauge.name])
-        if k is not None and not fixed:
-            _mark(ax, 0, GAUGES[0], reading["spread"], hollow=True)
+            if not fixes:
+                _mark(ax, -i, gauge, reading[gauge.name])
+        if k is not None:  # what the lengths would do without normalization
+            _mark(ax, 0, GAUGES[0], bare, hollow=True)
     named = _named(state, sizes, k)
     heard = [f"{name} {_short(reading[name])}" for name, *_ in GAUGES]
     if fixed:

@@ -188,6 +188,7 @@ def fold_run(run: list[Tag]) -> Tag:
     if not names:
         text = lines[0].get_text().partition(": ")[2]
     around = folded(f"code: {text}" if text else "code")
+    around["class"].append("helper")  # shown with all code only
     run[0].insert_before(around)
     for cell, line in zip(run, lines, strict=True):
         line.parent.unwrap()

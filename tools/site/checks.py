@@ -182,9 +182,11 @@ def item(row: Row, statement: str | None) -> str:
         f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in lines if value
     )
     kind = "holds" if holds else "rejected"
+    # Where words of its own say that all is as predicted, a bare 0 or 1 adds nothing.
+    bare = row.chip and numbers.measured == numbers.predicted in ("0", "1")
     return (
         f'<div class="verdict verdict-{kind}" id="{row.id}" data-claim="{_data(row)}"'
-        f' data-number="{escape(numbers.measured)}">'
+        f' data-number="{"" if bare else escape(numbers.measured)}">'
         f'<p class="verdict-claim"><b>{said}:</b> {claim}</p><dl>{terms}</dl></div>'
     )
 
@@ -210,15 +212,16 @@ def mark(kind: str, heard: str = "") -> str:
 def chip(parts: Sequence[tuple[str, str, str]]) -> str:
     """The line of a chip for verdicts given by their kind, words and number.
 
-    The first that holds stands there in full, and for all; below it are the others.
+    The first that holds stands there in full, and for all; below it are the others. A
+    number may be missing, where the words say all.
     """
     kind, words, value = min(parts, key=lambda part: part[0] != "holds")
     holds = kind == "holds"
-    words, value = mathematics(words), f"<b>{escape(value)}</b>"
+    words, number = mathematics(words), f"<b>{escape(value)}</b>"
     if holds:
-        said = f"{mark(kind, 'holds:')} {words}: {value}"
+        said = f"{mark(kind, 'holds:')} {words}" + (f": {number}" if value else "")
     else:
-        said = f"{mark(kind)} rejected: {words} ({value})"
+        said = f"{mark(kind)} rejected: {words}" + (f" ({number})" if value else "")
     return said + (f" · {len(parts) - 1} more" if parts[1:] else "")
 
 
