@@ -123,7 +123,7 @@ def test_the_verdict_follows_the_zones():
     assert "normalized before each branch, for the joint limit" in verdict(
         joint, published=True
     )
-    assert [gauge.zone(3) for gauge in GAUGES] == [1, 1, 1, 1, 1, 2]
+    assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 2]
     assert all(len(gauge.named()) == len(gauge.zones) + 1 for gauge in GAUGES)
     # That tokens meet is not said of few heads, whatever the cosine.
     met = levels | {"cosine of shared layers": 0.95}

@@ -62,7 +62,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
   const said = [...figure.querySelectorAll(".exhibit-controls > output")];
   const inputs = [...figure.querySelectorAll(".exhibit-controls > input")];
   let colors, held = false, walk = null;
-  const opens = [values.across, values.up];
+  let opens = null; // where the point is at first
 
   const grid = (i, j, edge = values.edge) => state.grids[(edge * side + i) * side + j];
   // The place of the network whose numbers are given, on the planes that have both; a dot
@@ -296,6 +296,7 @@ export default ({ stage, state, values, act, put, redraw }) => {
   return {
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
+      opens ??= [values.across, values.up];
       label();
       for (const each of openers) {
         const { view, edge } = each;
@@ -349,8 +350,8 @@ export default ({ stage, state, values, act, put, redraw }) => {
     },
     changed(name) {
       walk = null;
-      if (name === "edge") { // a walk left the point at an edge
-        [["across", opens[0]], ["up", opens[1]]].forEach((each) => put(...each));
+      if (name === "edge") {
+        if (opens) ["across", "up"].forEach((axis, k) => put(axis, opens[k])); // a walk may have left it at an end
         goHome();
       }
       label(); // at once: a value is told as soon as its key is pressed

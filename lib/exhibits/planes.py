@@ -145,8 +145,9 @@ PLANES = (
           "excess kurtosis of an output, for four orthonormal tokens and scores of "
           "variance 1,",
           _kurtosis, half=0.05, unit=""),
-    Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 1, 1e5),
-          "share of heat in one step, for tokens at the quantiles of N(0, 1),", _heat,
+    Plane("εm²", ("tokens m", 4, 1024), ("1/ε", 10, 1e5),
+          "share of heat in one short step, for many tokens at the quantiles of "
+          "N(0, 1) (formal),", _heat,
           lambda tokens: tokens**2, wide=lambda c: _heat(np.sqrt(c), np.array(1.0))),
     Plane("ε and t", ("time t", 1, 64), ("1/ε", 0.5, 16),
           "relative error of the variance, from N(0, 1),", _steps, half=0.005),

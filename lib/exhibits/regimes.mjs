@@ -31,7 +31,7 @@ export default ({ stage, state, values, call, act, put }) => {
     const button = document.createElement("button");
     button.type = "button";
     button.style.height = `${ROW}px`;
-    button.addEventListener("click", () => act(() => { told = i; picked = true; }));
+    button.addEventListener("click", () => act(() => (told = i)));
     rows.append(button);
     return button;
   });
@@ -39,7 +39,7 @@ export default ({ stage, state, values, call, act, put }) => {
   stage.append(menu, rows);
   const arrays = {};
   for (const name of ["score", "chance", "place", "share", "normal", "part", "node", "weight", "orders", "log_factorial"]) arrays[name] = Float64Array.from(state[name]);
-  let now, base, colors, chosen = state.chosen, picked = false;
+  let now, base, colors, chosen = state.chosen;
 
   const ask = (name, inputs) => {
     const answer = call(name, inputs);
@@ -80,12 +80,7 @@ export default ({ stage, state, values, call, act, put }) => {
       now.shown[0] = now.normalized;
       now.zones[0] = state.fixed[chosen] ? -1 : zone(now.normalized, 0);
     }
-    // Of a model whose sizes were moved, where it stood, and the first bar that changed sides.
-    if (!near) base = chosen < 0 ? null : now;
-    if (near && base && !picked) {
-      const changed = now.zones.findIndex((each, i) => each !== base.zones[i]);
-      told = changed < 0 ? state.told : changed;
-    }
+    if (!near) base = chosen < 0 ? null : now; // where a model stood whose sizes are moved
     buttons.forEach((button, i) => button.setAttribute("aria-label",
       `${state.gauges[i]} ${now.zones[i] < 0 ? "" : `${state.zones[i].split("|")[now.zones[i]]}: `}${number(i)}`));
   };
@@ -165,8 +160,12 @@ export default ({ stage, state, values, call, act, put }) => {
     reset() {
       told = state.told;
       chosen = state.chosen;
-      picked = false;
       compute();
+    },
+    // A word of the text is about the first bar that changes sides.
+    wordSet() {
+      const changed = base ? now.zones.findIndex((each, i) => each !== base.zones[i]) : -1;
+      if (changed >= 0) told = changed;
     },
     text() {
       const [, kurtosis, , , order, cosine] = now.shown;

@@ -261,6 +261,7 @@ const run = (figure, data, make, kernels) => {
         api.put(name, Number(value));
         view.changed(name);
       }
+      view.wordSet?.();
       play(moves());
     });
   };

@@ -26,6 +26,7 @@ NUMBERS = re.compile(
     r"|(?P<side>at least|at most) (?P<bound>\S+))"
     r"(?: \(worst of (?P<entries>\d+) entries\))?"
 )
+ROUNDING = re.compile("under 10⁻")
 WORDS, LETTERS = 5, 40  # of a chip, whichever is reached first
 # What a claim may start with that is not what it claims: at most a few words.
 CONDITION = re.compile(
@@ -182,8 +183,10 @@ def item(row: Row, statement: str | None) -> str:
         f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in lines if value
     )
     kind = "holds" if holds else "rejected"
-    # Where words of its own say that all is as predicted, a bare 0 or 1 adds nothing.
-    bare = row.chip and numbers.measured == numbers.predicted in ("0", "1")
+    # Where words of its own say that all is as predicted, a bare 0 or 1 adds nothing,
+    # and an error of rounding neither.
+    exact = numbers.measured == numbers.predicted or ROUNDING.match(numbers.measured)
+    bare = row.chip and exact and numbers.predicted in ("0", "1")
     return (
         f'<div class="verdict verdict-{kind}" id="{row.id}" data-claim="{_data(row)}"'
         f' data-number="{"" if bare else escape(numbers.measured)}">'
