@@ -35,7 +35,7 @@ def test_an_idea_stands_open_and_the_rest_is_folded():
     tree = folded(cell("x = f(x)", tags="tag_idea"), "<p></p>", cell("import a"))
     first, second = tree.select("div.cell")
     assert not first.find_parent("details") and not first.find("details")
-    assert second.find_parent("details")["class"] == ["hide", "fold"]
+    assert second.find_parent("details")["class"] == ["hide", "fold", "helper"]
     assert tree.select_one("details > summary").text == "code: imports"
     (switch,) = tree.select(".header-article__inner > fieldset")
     assert "hidden" in switch.attrs and len(switch.select("input")) == 3
