@@ -157,6 +157,25 @@ def test_the_switch_for_code_remembers_by_keyboard(page, site):
     assert page.evaluate(counted) == 0
 
 
+def test_what_only_makes_a_page_run_is_shown_with_all_code(page):
+    helpers = page.locator("article details.helper")
+    outside = [
+        each
+        for each in helpers.all()
+        if not each.locator("xpath=ancestor::details").count()
+    ]
+    assert len(outside) >= 3
+    assert not any(each.is_visible() for each in outside)
+    figure = page.locator("article details.fold:not(.helper)").first
+    assert figure.is_visible()
+    # In a check, whose code needs it, it stands; and with all code everything does.
+    inside = page.locator("article details.checks:has(details.helper)").first
+    inside.locator(":scope > summary").click()
+    assert inside.locator("details.helper > summary").first.is_visible()
+    page.locator(".code-switch input[value=all]").check(force=True)
+    assert all(each.is_visible() for each in outside)
+
+
 def test_a_chip_opens_by_keyboard_and_by_its_address(page, site):
     chip = page.locator(".checked details.checks").first
     assert not chip.locator(".verdict").first.is_visible()
