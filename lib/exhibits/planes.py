@@ -139,7 +139,8 @@ LARGE = np.array(1e6)  # a width that is as good as infinite
 
 PLANES = (
     Plane("L/n", ("depth L", 1, 1024), ("width n", 1, 1024),
-          "share of linear networks that keep a squared length within a factor 2",
+          "share of linear networks that keep a squared length within a factor 2 (by a "
+          "normal law)",
           _lengths, lambda depth: depth, wide=lambda T: _lengths(T * LARGE, LARGE)),
     Plane("n and H", ("heads H", 1, 1024), ("width n", 4, 4096),
           "excess kurtosis of an output, for four orthonormal tokens and scores of "
