@@ -105,7 +105,7 @@ def test_names_that_a_cell_defines():
 def test_a_check_is_a_chip_in_the_line_of_its_paragraph():
     tree = folded("<p>Text.</p>", cell("y = 1"), cell("verify()", verdict()))
     chip = one(tree, "a.html", "a chip", ".checked > p + details.checks")
-    assert chip.summary.get_text(" ", strip=True) == "✓ it rises 1.2"
+    assert chip.summary.get_text(" ", strip=True) == "✓ it rises: 1.2"
     # Its numbers come first, then the code of it and of what it needs.
     order = [part.get_text() for part in chip.select("pre")]
     assert order == ["verify()", "y = 1"]

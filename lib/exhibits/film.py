@@ -145,14 +145,14 @@ def _places(law: GaussianMixture, n: int) -> Array:
 
 
 def carried(law: GaussianMixture, n: int) -> Array:
-    """Growth of the variance of n quantiles that the heat carries, at some times."""
+    """Growths of the variance of n quantiles that the heat carries, at even times."""
     levels = (np.arange(n) + 0.5) / n
     sizes = [law.heat(t).ppf(levels).var() for t in np.linspace(0, HORIZON, _TIMES)]
     return np.asarray(np.subtract(sizes, sizes[0]))
 
 
 def heat_adds(state: State, time: float, tokens: float, plane: float) -> float:
-    """What the heat adds up to a time to the variance of tokens that it carries."""
+    """Growth of the variance of tokens that the heat carries, up to a time."""
     k = [*state["counts"]].index(round(tokens))
     stored = np.asarray(state["carried"])[_TIMES * k : _TIMES * (k + 1)]
     across = float(np.interp(time, np.linspace(0, HORIZON, _TIMES), stored))

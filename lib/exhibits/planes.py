@@ -195,7 +195,7 @@ def _grid(k: int) -> Array:
         places = np.clip(place + _offsets(_reach(plane)), 0, 1)
         up = low * (high / low) ** places[:, None]  # (SIDE, 1)
         columns.append(plane.values(np.array([[number]]), up)[:, 0])
-    return np.round(100 * np.transpose(columns), 1)
+    return np.round(100 * np.transpose(columns))
 
 
 def _reach(plane: Plane) -> float:

@@ -140,11 +140,10 @@ const run = (figure, data, make, kernels) => {
   const say = () => {
     clearTimeout(waiting);
     if (!refused) guarded(() => (note.dataset.now = view.text()));
-    figure.classList.add("exhibit-plays");
+    note.dataset.moved = "";
     waiting = setTimeout(() => {
-      if (refused) return;
-      figure.classList.toggle("exhibit-plays", playing);
-      tell(view.text());
+      delete note.dataset.moved;
+      if (!refused) tell(view.text());
     }, 250);
   };
   // The stored pictures take the place of what cannot be computed, and a sentence why.
@@ -155,7 +154,7 @@ const run = (figure, data, make, kernels) => {
     figure.dataset.stands = "";
     stage.hidden = true;
     clearTimeout(waiting);
-    figure.classList.remove("exhibit-plays");
+    delete note.dataset.moved;
     tell(`${error.message} The pictures are stored ones, for the values below them.`);
   };
   const guarded = (act) => {
