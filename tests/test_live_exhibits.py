@@ -179,7 +179,7 @@ def test_what_moves_is_said_at_a_bounded_rate(visit):
     page.evaluate(
         """() => { window.said = [];
         new MutationObserver(() => window.said.push(performance.now())).observe(
-          document.querySelector('.exhibit-note'), {childList: true, subtree: true}); }"""
+          document.querySelector('.exhibit-note span'), {childList: true}); }"""
     )
     button(figure, "Play").click()
     for _ in range(200):
