@@ -158,10 +158,9 @@ def test_the_switch_for_code_remembers_by_keyboard(page, site):
 
 
 def test_what_only_makes_a_page_run_is_shown_with_all_code(page):
-    helpers = page.locator("article details.helper")
     outside = [
         each
-        for each in helpers.all()
+        for each in page.locator("article details.helper").all()
         if not each.locator("xpath=ancestor::details").count()
     ]
     assert len(outside) >= 3
@@ -169,9 +168,9 @@ def test_what_only_makes_a_page_run_is_shown_with_all_code(page):
     figure = page.locator("article details.fold:not(.helper)").first
     assert figure.is_visible()
     # In a check, whose code needs it, it stands; and with all code everything does.
-    inside = page.locator("article details.checks:has(details.helper)").first
+    inside = page.locator("article details.checks:has(> details.fold)").first
     inside.locator(":scope > summary").click()
-    assert inside.locator("details.helper > summary").first.is_visible()
+    assert inside.locator(":scope > details.fold > summary").first.is_visible()
     page.locator(".code-switch input[value=all]").check(force=True)
     assert all(each.is_visible() for each in outside)
 

@@ -10,7 +10,7 @@ from test_live_exhibits import NOTE, STAGE, begun, says, slide
 from waits import until
 
 from lib import exhibits
-from lib.exhibits.planes import PLANES, SIDE, draw_planes, place_of, value_at
+from lib.exhibits.planes import PLANES, SIDE, draw_planes, mesh, place_of, value_at
 from lib.exhibits.regimes import GAUGES, draw_regimes, readings, verdict, zone_of
 from lib.figures.controls import starts
 from lib.regimes import PRESETS, describe
@@ -138,13 +138,6 @@ def test_normalized_branches_have_a_mark_of_their_own(gauges):
     published = draw_regimes(gauges.state, **values).svg.count("<use")
     own = draw_regimes(gauges.state, **values | {"depth": 13.0}).svg.count("<use")
     assert published - own == 1
-
-
-def mesh(k):
-    """Values of a plane in percent, row by row of one height."""
-    plane = PLANES[k]
-    across, up = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
-    return 100 * plane.values(across[None, :], up[:, None])
 
 
 def test_planes_of_every_edge(planes):

@@ -326,17 +326,15 @@ export default ({ stage, state, values, call, act, play, playing, redraw, put })
     const place = (values.time / horizon) * times, j = Math.min(times - 1, Math.floor(place));
     const [low, high] = [0, 1].map((i) => state.carried[k * (times + 1) + j + i]);
     const across = low + (place - j) * (high - low);
-    return values.plane ? (across + state.lifted[k] * values.time) / 2 : across;
+    // Heights are normal: heat multiplies them, and their variance grows evenly.
+    return values.plane ? (across + varianceOf(start, 1) * values.time) / 2 : across;
   };
-  const variance = (x) => {
-    let total = 0;
-    for (let d = 0; d < 2; d++) {
-      const each = x.filter((_, k) => k % 2 === d);
-      const mean = each.reduce((sum, c) => sum + c, 0) / each.length;
-      total += each.reduce((sum, c) => sum + (c - mean) ** 2, 0) / each.length;
-    }
-    return total / (values.plane ? 2 : 1);
+  const varianceOf = (x, d) => {
+    const each = x.filter((_, k) => k % 2 === d);
+    const mean = each.reduce((sum, c) => sum + c, 0) / each.length;
+    return each.reduce((sum, c) => sum + (c - mean) ** 2, 0) / each.length;
   };
+  const variance = (x) => (varianceOf(x, 0) + varianceOf(x, 1)) / (values.plane ? 2 : 1);
 
   return {
     // A film that opens at its end stands there.

@@ -104,7 +104,6 @@ def film(
         "variances": law.variances, "weights": law.weights,
         "reach": ceil(spread.max()), "top": 1.1 * law.pdf(places[:, 0]).max(),
         "carried": np.concatenate([carried(law, n) for n in counts]),
-        "lifted": [float(_HEIGHTS.ppf((np.arange(n) + 0.5) / n).var()) for n in counts],
         "horizon": HORIZON, "tol": _TOL, "updates": _UPDATES,
     }  # fmt: skip
     values = {
@@ -139,15 +138,18 @@ def film(
 
 def _places(law: GaussianMixture, n: int) -> Array:
     """Tokens (n, 2): quantiles across, and normal ones in the order of a lattice."""
-    levels = (np.arange(n) + 0.5) / n
+    levels = _levels(n)
     order = np.argsort(np.argsort((np.arange(n) * _GOLDEN + 0.25) % 1))
     return np.stack([law.ppf(levels), _HEIGHTS.ppf(levels[order])], axis=-1)
 
 
+def _levels(n: int) -> Array:
+    return (np.arange(n) + 0.5) / n
+
+
 def carried(law: GaussianMixture, n: int) -> Array:
     """Growths of the variance of n quantiles that the heat carries, at even times."""
-    levels = (np.arange(n) + 0.5) / n
-    sizes = [law.heat(t).ppf(levels).var() for t in np.linspace(0, HORIZON, _TIMES)]
+    sizes = [law.heat(t).ppf(_levels(n)).var() for t in np.linspace(0, HORIZON, _TIMES)]
     return np.asarray(np.subtract(sizes, sizes[0]))
 
 
@@ -156,7 +158,14 @@ def heat_adds(state: State, time: float, tokens: float, plane: float) -> float:
     k = [*state["counts"]].index(round(tokens))
     stored = np.asarray(state["carried"])[_TIMES * k : _TIMES * (k + 1)]
     across = float(np.interp(time, np.linspace(0, HORIZON, _TIMES), stored))
-    return (across + state["lifted"][k] * time) / 2 if plane else across
+    # Heights are normal: heat multiplies them, and their variance grows evenly.
+    return (across + _begun(state, tokens)[:, 1].var() * time) / 2 if plane else across
+
+
+def _begun(state: State, tokens: float) -> Array:
+    """Tokens at time 0, in the plane, (n, 2)."""
+    first = sum(n for n in state["counts"] if n < tokens)
+    return np.asarray(state["places"][first : first + round(tokens)])
 
 
 def _law(state: State) -> GaussianMixture:
@@ -243,9 +252,7 @@ def _around(
     state: State, time: float, eps: float, layer: float, tokens: float, plane: float
 ) -> Array:
     """Tokens after the last layer before a time, and after the next, (2, n, d)."""
-    counts = state["counts"]
-    first = sum(n for n in counts if n < tokens)
-    x = state["places"][first : first + round(tokens), : 2 if plane else 1]
+    x = _begun(state, tokens)[:, : 2 if plane else 1]
     done = floor(time / eps + _ROUNDING)
     if layer == LAYERS["softmax"]:
         for _ in range(done):

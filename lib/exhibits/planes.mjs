@@ -61,8 +61,8 @@ export default ({ stage, state, values, act, put, redraw }) => {
   const named = [...figure.querySelectorAll(".exhibit-controls > label")];
   const said = [...figure.querySelectorAll(".exhibit-controls > output")];
   const inputs = [...figure.querySelectorAll(".exhibit-controls > input")];
-  let colors, held = false, walk = null;
-  let opens = null; // where the point is at first
+  let colors, held = false, walk = null, opens; // where the point is at first
+  const paintings = new Map();
 
   const grid = (i, j, edge = values.edge) => state.grids[(edge * side + i) * side + j];
   // The place of the network whose numbers are given, on the planes that have both; a dot
@@ -128,7 +128,6 @@ export default ({ stage, state, values, act, put, redraw }) => {
     paintings.set(key, small);
     return small;
   };
-  const paintings = new Map();
   // A large number as it is written in a text: a power of ten, or two digits that mean something.
   const shown = (value) => {
     const exponent = Math.log10(value);
@@ -296,7 +295,6 @@ export default ({ stage, state, values, act, put, redraw }) => {
   return {
     draw(anew) {
       if (anew || !colors) colors = colorsOf(stage);
-      opens ??= [values.across, values.up];
       label();
       for (const each of openers) {
         const { view, edge } = each;
@@ -351,12 +349,15 @@ export default ({ stage, state, values, act, put, redraw }) => {
     changed(name) {
       walk = null;
       if (name === "edge") {
-        if (opens) ["across", "up"].forEach((axis, k) => put(axis, opens[k])); // a walk may have left it at an end
+        ["across", "up"].forEach((axis, k) => put(axis, opens[k])); // a walk may have left it at an end
         goHome();
       }
       label(); // at once: a value is told as soon as its key is pressed
     },
-    reset: () => (walk = null),
+    reset() {
+      walk = null;
+      opens = [values.across, values.up];
+    },
     text() {
       const [x, y] = numbers();
       const of = `the ${state.measured[values.edge]} is`;

@@ -175,7 +175,7 @@ WHOLE = {"depth L", "width n", "heads H", "tokens m", "dimension d"}
 
 
 @cache
-def _mesh(k: int) -> Array:
+def mesh(k: int) -> Array:
     """Values of a plane in percent, row by row of one height, from below."""
     plane = PLANES[k]
     across, up = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
@@ -187,30 +187,29 @@ def _grid(k: int) -> Array:
     """Values in percent between which :func:`value_at` interpolates."""
     plane = PLANES[k]
     if not plane.along:
-        return np.round(_mesh(k), 2 if plane.half else 0)
+        return np.round(mesh(k), 2 if plane.half else 0)
     (low, high), columns = plane.up[1:], []
+    offsets = np.sinh(DENSE * np.linspace(-1, 1, SIDE)) * _reach(k) / np.sinh(DENSE)
     for number, place in zip(
-        np.geomspace(*plane.across[1:], SIDE), _curve(plane, plane.along), strict=True
+        np.geomspace(*plane.across[1:], SIDE), _along(k), strict=True
     ):
-        places = np.clip(place + _offsets(_reach(plane)), 0, 1)
+        places = np.clip(place + offsets, 0, 1)
         up = low * (high / low) ** places[:, None]  # (SIDE, 1)
         columns.append(plane.values(np.array([[number]]), up)[:, 0])
     return np.round(100 * np.transpose(columns))
 
 
-def _reach(plane: Plane) -> float:
-    """Largest distance from the front, above it or below, at which the plane ends."""
-    if not plane.along:
+@cache
+def _along(k: int) -> Array:
+    """Place above each column of the front that the rows of a grid follow."""
+    return _curve(PLANES[k], PLANES[k].along)
+
+
+def _reach(k: int) -> float:
+    """Largest distance from that front, above it or below, at which the plane ends."""
+    if not PLANES[k].along:
         return 0.0
-    places = _curve(plane, plane.along)
-    return float(np.round(max(places.max(), 1 - places.min()), 4))
-
-
-def _offsets(reach: float) -> Array:
-    """Distances of the rows from the front: dense near 0, up to ``reach``."""
-    return np.asarray(
-        np.sinh(DENSE * np.linspace(-1, 1, SIDE)) * reach / np.sinh(DENSE)
-    )
+    return float(np.round(max(_along(k).max(), 1 - _along(k).min()), 4))
 
 
 @cache
@@ -331,10 +330,10 @@ def planes(
         "ends": [[*plane.across[1:], *plane.up[1:]] for plane in PLANES],
         "whole": [[float(axis[0] in WHOLE) for axis in plane[1:3]] for plane in PLANES],
         "fronts": [_curve(plane, plane.front) for plane in PLANES],
-        "along": [_curve(plane, plane.along) for plane in PLANES],
+        "along": [_along(k) for k in range(len(PLANES))],
         "shifts": [_shifts(k) for k in range(len(PLANES))],
         "kinds": [_kind(plane) for plane in PLANES],
-        "reaches": [_reach(plane) for plane in PLANES],
+        "reaches": [_reach(k) for k in range(len(PLANES))],
         "dense": DENSE,
         "halves": [plane.half for plane in PLANES],
         "units": [plane.unit for plane in PLANES],
@@ -368,7 +367,7 @@ def planes(
 def draw_planes(state: State, *, edge: float, across: float, up: float) -> BookFigure:
     """One plane, its front, and the point in it."""
     k = round(edge)
-    plane, grid = PLANES[k], _mesh(k)
+    plane, grid = PLANES[k], mesh(k)
     x, y = (np.geomspace(*axis[1:], SIDE) for axis in (plane.across, plane.up))
     places = place_of(plane.across, across), place_of(plane.up, up)
     at = x[0] * (x[-1] / x[0]) ** places[0], y[0] * (y[-1] / y[0]) ** places[1]
@@ -429,12 +428,12 @@ def value_at(k: int, across: float, up: float) -> float:
 
     Where the rows follow the front, that is at equal distances from it.
     """
-    plane, j = PLANES[k], across * (SIDE - 1)
+    j = across * (SIDE - 1)
     left = min(int(j), SIDE - 2)
     b = j - left
-    if plane.along:
-        here = _curve(plane, plane.along)[left : left + 2] @ [1 - b, b]
-        scaled = (up - here) * np.sinh(DENSE) / _reach(plane)
+    if reach := _reach(k):
+        here = _along(k)[left : left + 2] @ [1 - b, b]
+        scaled = (up - here) * np.sinh(DENSE) / reach
         up = min(1.0, max(0.0, (1 + np.arcsinh(scaled) / DENSE) / 2))
     i = up * (SIDE - 1)
     low = min(int(i), SIDE - 2)

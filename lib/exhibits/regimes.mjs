@@ -63,7 +63,7 @@ export default ({ stage, state, values, call, act, put }) => {
     for (let k = 0; k < depth; k++) at = ask("layer", { cosine: at.next, tokens, beta, key_width: keys, branch });
     now = {
       shown: [lengths.spread, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, at.next],
-      keys, beta, time: lengths.time, spread: lengths.spread, normalized: lengths.pre_norm, limit: law.c / heads, seen: law.seen, tied: context.tied, chance: wendel.probability,
+      keys, time: lengths.time, spread: lengths.spread, normalized: lengths.pre_norm, limit: law.c / heads, seen: law.seen, tied: context.tied, orthogonal: context.orthogonal, chance: wendel.probability,
     };
     now.zones = now.shown.map(zone);
     if (heads < state.enough) now.zones[5] = Math.min(now.zones[5], 1); // they may stay apart at any value
@@ -179,7 +179,7 @@ export default ({ stage, state, values, call, act, put }) => {
           : fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
             : `T = L/n = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network; ${chosen < 0 ? "were they normalized" : "normalized"} before each branch, by ${short(now.normalized)}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
-        `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys, and ${percent(1 / (1 + (values.tokens - 1) * Math.exp(-now.beta)))} if its other logits are 0; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
+        `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys, and ${percent(now.orthogonal)} if its other logits are 0; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
         `Were one layer repeated, each time with normalization after it, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,

@@ -47,8 +47,8 @@ def fold_cells(tree: BeautifulSoup, name: str) -> None:
             figure = adjacent(silent[-1].next_siblings)
             if figure is not None and is_figure(figure):
                 join(silent, figure)
-            else:
-                fold_run(silent)
+            else:  # shown with all code only
+                fold_run(silent)["class"].append("helper")
     for output in tree.select("article div.output:has(> .verdict)"):
         if not output.find_parent("details", class_="checks"):
             chip_of(output.select(".verdict"), output).append(output.extract())
@@ -188,7 +188,6 @@ def fold_run(run: list[Tag]) -> Tag:
     if not names:
         text = lines[0].get_text().partition(": ")[2]
     around = folded(f"code: {text}" if text else "code")
-    around["class"].append("helper")  # shown with all code only
     run[0].insert_before(around)
     for cell, line in zip(run, lines, strict=True):
         line.parent.unwrap()
