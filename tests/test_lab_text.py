@@ -49,13 +49,11 @@ def lab(tmp_path_factory, browser):
 def opened(lab):
     """How a notebook is opened in JupyterLab; what is open is closed at the end."""
 
-    def command(name, **about):
-        done = "jupyterapp.commands.execute(name, about).then(() => null)"
-        lab.evaluate(f"([name, about]) => {done}", [name, about])
-
-    yield lambda path: command("docmanager:open", path=path) or lab
-    command("docmanager:save-all")  # JupyterLab completes a notebook, and would ask
-    command("application:close-all")
+    command = "jupyterapp.commands.execute('docmanager:open', {path}).then(() => null)"
+    yield lambda path: lab.evaluate(f"path => {command}", path) or lab
+    # Not its command that closes all: JupyterLab completes a notebook some time after it
+    # is open, and would ask whether to save that, over all that follows.
+    lab.evaluate("[...jupyterapp.shell.widgets('main')].forEach(each => each.dispose())")
     expect(lab.locator(".jp-Notebook")).to_have_count(0)
 
 
