@@ -727,6 +727,35 @@ def test_words_of_the_text_set_the_exhibit(visit, name):
         assert box["y"] > -5 or box["height"] > 900
 
 
+@pytest.mark.parametrize("name", WORDED)
+def test_a_word_far_from_its_exhibit_has_a_way_back(visit, name):
+    page, figure = visit(name, whole=True, reduced_motion="reduce")
+    begun(figure)
+    for fold in page.locator("details").all():
+        fold.evaluate("e => (e.open = true)")
+    words, back = page.locator("button.exhibit-word"), page.locator(".way-back")
+    seen = "e => { const { bottom } = e.getBoundingClientRect(); return bottom > 64; }"
+    for k in range(words.count()):
+        word = words.nth(k)
+        word.scroll_into_view_if_needed()
+        before = word.bounding_box()["y"]
+        word.press("Enter")
+        frames(page, 3)
+        top = word.bounding_box()["y"]
+        away = not word.evaluate(seen) or top > page.viewport_size["height"]
+        assert back.is_visible() == away
+        if away:
+            assert back.inner_text().endswith("Back to where you were")
+            page.keyboard.press("Tab")
+            assert back.evaluate("e => e === document.activeElement")
+            page.keyboard.press("Enter")
+            assert not back.is_visible()
+            assert until(lambda: abs(word.bounding_box()["y"] - before) < 2)
+            assert word.evaluate("e => e === document.activeElement")
+    if name == FILM:  # one of its words stands three sections below
+        assert words.last.evaluate("e => e.getBoundingClientRect().top + scrollY") > 5000
+
+
 def test_words_are_words_where_nothing_moves(visit):
     page, _ = visit(FILM, whole=True, java_script_enabled=False, fails=True)
     assert page.locator("[data-set]").count() == len(soup_of(FILM).select("[data-set]"))

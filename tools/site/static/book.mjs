@@ -112,8 +112,10 @@ way.hidden = true;
 document.body.append(way);
 const left = () => JSON.parse(keep(sessionStorage, KEY) || "null");
 const title = () => document.querySelector("h1")?.firstChild ? document.title.split(" — ")[0] : "";
+let word = null; // that has led to an exhibit out of its sight, and where it stood
 const offer = () => {
   const from = left();
+  word = null;
   way.hidden = from?.to !== location.pathname + location.hash;
   if (way.hidden) return;
   const page = from.page === location.pathname ? "" : ` in “${from.title}”`;
@@ -134,24 +136,43 @@ document.addEventListener("click", (event) => {
     top: link.getBoundingClientRect().top,
   }));
 });
+// A word that sets an exhibit (exhibit.mjs) may scroll to it.
+document.addEventListener("click", (event) => {
+  const place = event.target.closest?.("article .exhibit-word");
+  if (!place) return;
+  const { top } = place.getBoundingClientRect();
+  setTimeout(() => {
+    const { top: now, bottom } = place.getBoundingClientRect();
+    way.hidden = bottom > 64 && now < innerHeight; // below the bar
+    word = way.hidden ? null : { place, top };
+    if (way.hidden) return;
+    way.textContent = "↩ Back to where you were";
+    place.after(way);
+  });
+}, true);
 // The link that was followed, where it was in the window; what is loaded later moves it.
-const returned = (from) => {
-  const folds = article.querySelectorAll("details");
-  from.folds.forEach((number) => folds[number] && (folds[number].open = true));
-  const link = article.querySelectorAll("a")[from.link];
-  if (!link) return;
-  const put = () => scrollBy({ top: link.getBoundingClientRect().top - from.top, behavior: "instant" });
+const returned = (link, top) => {
+  const put = () => scrollBy({ top: link.getBoundingClientRect().top - top, behavior: "instant" });
   put();
   link.focus({ preventScroll: true });
   if (document.readyState !== "complete") addEventListener("load", put, { once: true });
 };
+const followed = (from) => {
+  const folds = article.querySelectorAll("details");
+  from.folds.forEach((number) => folds[number] && (folds[number].open = true));
+  const link = article.querySelectorAll("a")[from.link];
+  if (link) returned(link, from.top);
+};
 way.addEventListener("click", () => {
   const from = left();
   way.hidden = true;
-  if (from.page === location.pathname) {
+  if (word) {
+    returned(word.place, word.top);
+    word = null;
+  } else if (from.page === location.pathname) {
     keep(sessionStorage, KEY, "");
     history.replaceState(history.state, "", from.address);
-    returned(from);
+    followed(from);
   } else {
     keep(sessionStorage, KEY, JSON.stringify({ ...from, back: true }));
     location.assign(from.address);
@@ -161,7 +182,7 @@ const arrive = () => {
   const from = left();
   if (from?.back && from.page === location.pathname) {
     keep(sessionStorage, KEY, "");
-    return returned(from);
+    return followed(from);
   }
   reveal();
   offer();
