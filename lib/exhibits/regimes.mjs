@@ -9,6 +9,7 @@ const [BAR, THICK, ENDS] = [25, 19, 52]; // of its bar, and of the numbers at it
 const many = (count) => Math.round(count).toLocaleString("en");
 // A probability is 1 for at most as many tokens as coordinates.
 const chanceOf = (p, tokens, width) => (tokens <= width ? "1" : p > 0.999 ? "more than 0.999" : few(p));
+const OPENING = ["Width may go first", "Depth and width go together", "Depth comes first"];
 // What is lost in rounding is not printed.
 const few = (value) => (value < 1e-6 ? "less than 10⁻⁶" : short(value));
 
@@ -48,6 +49,8 @@ export default ({ stage, state, values, call, act, put }) => {
   };
   const zone = (value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length;
   const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${few(now.shown[i]).replace("less than", "<")}`.trim());
+  // Whether a published model has these sizes, whatever the logits are.
+  const same = (k) => NAMES.slice(0, -1).every((name, i) => values[name] === state.sizes[NAMES.length * k + i]);
   const compute = () => {
     const { width, depth, heads, tokens, spread } = values;
     const { branch } = state;
@@ -71,7 +74,7 @@ export default ({ stage, state, values, call, act, put }) => {
     // The model that was chosen stays so, even where its sizes pass those of another.
     const near = chosen >= 0 && !sizes.every((size, k) => size === state.sizes[NAMES.length * chosen + k]);
     if (near) {
-      altered.textContent = `${state.models[chosen]}, sizes changed`;
+      altered.textContent = `${state.models[chosen]}, ${same(chosen) ? "σ" : "sizes"} changed`;
       menu.add(altered, 1);
     } else altered.remove();
     menu.value = near ? altered.value : String(chosen);
@@ -162,8 +165,18 @@ export default ({ stage, state, values, call, act, put }) => {
       chosen = state.chosen;
       compute();
     },
-    // A word of the text is about the first bar that changes sides.
+    // A word of the text may set the sizes of another model. It is about the first bar
+    // that changes sides.
     wordSet() {
+      const model = state.models.findIndex((_, k) => same(k));
+      if (model >= 0 && !same(chosen)) {
+        const { spread } = values;
+        chosen = model;
+        for (const each of new Set([1, spread])) {
+          put("spread", each);
+          compute();
+        }
+      }
       const changed = base ? now.zones.findIndex((each, i) => each !== base.zones[i]) : -1;
       if (changed >= 0) told = changed;
     },
@@ -177,7 +190,7 @@ export default ({ stage, state, values, call, act, put }) => {
       const said = [
         shared && fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
           : fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
-            : `T = L/n = ${short(time)}: under linear layers of these sizes, with one branch each, the logarithm of a token's squared length varies by ${spread} from network to network; ${chosen < 0 ? "were they normalized" : "normalized"} before each branch, by ${short(now.normalized)}.`,
+            : `${OPENING[now.zones[0]]}: under linear layers of these sizes, T = L/n = ${short(time)}, the logarithm of a token's squared length varies from network to network by ${chosen < 0 ? `${spread}; were they normalized before each branch, by ${short(now.normalized)}` : `${short(now.normalized)}, normalized before each branch; without normalization by ${spread}`}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
         `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys, and ${percent(now.orthogonal)} if its other logits are 0; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,

@@ -24,6 +24,7 @@ from lib.core.checks import Array
 Numbers = dict[str, Any]
 _TOP = 50.0  # beyond this x, exp(−exp(x)) is 0
 _LEAST = 1e-300  # instead of 0 in a quotient
+_SHORT = 1e-6  # of a query's squared length, instead of 0
 _TAIL = 18.0  # beyond this x, cosh x is half of exp(x) to rounding
 TOLERANCE = 0.05  # of the error that decides on an order
 # Nodes and weights for the mean over a standard normal variable.
@@ -152,6 +153,51 @@ def overlap(tokens: Any, spread: Any, nodes: ScoreNodes) -> tuple[Any, Any, Any]
     return mean, tokens / 6 * np.sum(all_kept * both, axis=-1), slope
 
 
+def random_overlap(width: Any, spread: Any, law: tuple[Any, Any, Any]) -> Any:
+    r"""E u and Var u of :math:`u = |\sum_j s_j x_j|^2/n` for m random tokens.
+
+    In the plane of a logit, tokens have normal coordinates :math:`z_j` along the
+    direction that the query prefers, and weights depend on these alone. With
+    :math:`p_k = \sum_j s_j^k` and :math:`M = \sum_j s_j z_j`, Gaussian integration by
+    parts gives
+
+    .. math:: \mathbb E M = \sigma (1 - \mathbb E p_2) , \qquad
+              \mathrm{Cov}(p_2, M) = \sigma \big( 2 \mathbb E p_3 -
+              3 \mathbb E p_2^2 + (\mathbb E p_2)^2 \big) ,
+
+    .. math:: \mathrm{Var} M = \mathbb E p_2 + \sigma^2 \big( \mathbb E p_2 -
+              6 \mathbb E p_3 + 6 \mathbb E p_2^2 - (\mathbb E p_2)^2 \big) ,
+
+    and :math:`\frac{\mathrm d}{\mathrm d\sigma} \mathbb E p_2 = 2\sigma (\mathbb E p_2
+    - 4 \mathbb E p_3 + 3 \mathbb E p_2^2)` gives :math:`\mathbb E p_3`. On the sphere,
+    given the weights, the mean of nu is :math:`n p_2 + M^2 - \sum_j s_j^2 z_j^2`, and
+    the other coordinates of two tokens are independent. M is taken to be normal, and
+    :math:`s_j^4` in a correction to be :math:`p_3^2/p_2` in all. So for many tokens
+
+    .. math:: u \approx \frac{e^{\sigma^2}}m + \frac{\sigma^2}n .
+
+    Parameters
+    ----------
+    width : float
+        n.
+    spread : float or array
+        σ, above 0.
+    law : tuple
+        What :func:`overlap` returns for it.
+    """
+    mean, variance, slope = law
+    square = variance + mean**2
+    cube = (mean + 3 * square - slope / (2 * spread)) / 4
+    along = spread * (1 - mean)
+    noise = mean + spread**2 * (mean - 6 * cube + 6 * square - mean**2)
+    common = spread * (2 * cube - 3 * square + mean**2)
+    own = mean + 4 * spread**2 * (mean - cube)
+    first = mean + (along**2 + noise - own) / width
+    direction = (4 * along**2 * noise + 2 * noise**2) / width**2
+    pairs = 2 * (square - cube**2 / mean) / width
+    return first, variance + 4 * along * common / width + direction + pairs
+
+
 def kurtosis(
     width: Any, heads: Any, key_width: Any, tokens: Any, spread: Any, nodes: ScoreNodes
 ) -> Numbers:
@@ -160,43 +206,54 @@ def kurtosis(
     For orthonormal tokens a coordinate has the variance
     :math:`v = \frac1H \sum_a t'_a u_a`, where the scores of head a have the standard
     deviation :math:`\sigma \sqrt{t_a}` and all :math:`t_a, t'_a` are
-    :math:`\chi^2_{n_k}/n_k`. a is what random tokens add. Their Gram matrix V has
-    independent entries of variance 1/n beside a diagonal of 1, to leading order, so
+    :math:`\chi^2_{n_k}/n_k`. a is what random tokens add because all heads see the
+    same ones. Their Gram matrix V has independent entries of variance 1/n beside a
+    diagonal of 1, to leading order, so
 
     .. math:: a = \frac{3n \mathrm{Var}(\bar v)}{\bar v^2} = \frac6{m(m - 1)} \Big(
               \frac{1 - \mathbb E u - \frac\sigma2 \frac{\mathrm d}{\mathrm d\sigma}
               \mathbb E u}{\mathbb E u} \Big)^2 , \qquad
               \bar v = \mathbb E[u \mid V] ,
 
-    which is :math:`6 e^{-2\sigma^2}` for many tokens. Another term of theirs, of the
-    order of 1/(nH), is left out.
+    which is :math:`6 e^{-2\sigma^2}` for many tokens. More random tokens than
+    dimensions are far from orthonormal; then :math:`u_a` is that of
+    :func:`random_overlap`. (Up to terms of order 1/n, and of the order of 1/(nH).)
 
     Returns
     -------
     dict
-        ``c``, ``b``, ``a``, ``kurtosis`` (the sum), ``given`` (its part for orthonormal
-        tokens), and ``seen``, the number 1/E u of tokens that a query sees. ``b`` is
+        ``c``, ``b``, ``a``; ``given`` for orthonormal and ``kurtosis`` for random
+        tokens; and ``seen``, the number 1/E u of tokens that a query sees. ``b`` is
         what is left of ``given`` without c/H, times n_k H: it tends to a constant as
         heads grow wide.
     """
     mean, variance, slope = overlap(tokens, spread, nodes)
     lengths = _chi_square(key_width, nodes.normal)  # of a query, over their mean
-    one, two, _ = overlap(tokens, spread * np.sqrt(lengths), nodes)
-    first = np.sum(nodes.part * one)
-    varied = np.sum(nodes.part * (two + (one - first) ** 2))
+    spreads = spread * np.sqrt(np.maximum(lengths, _SHORT))
+    law = overlap(tokens, spreads, nodes)
     c = 3 * variance / mean**2
-    given = 3 * (2 + (key_width + 2) * varied / first**2) / key_width
     # Derivative of the mean of u by an entry of V beside the diagonal, at V = I: that
     # of the quadratic form, and that of the scores, whose second derivatives add up
     # to 0 over all pairs since a constant changes no weight.
     pairs = tokens * (tokens - 1)
     a = 6 / pairs * ((1 - mean - spread * slope / 2) / mean) ** 2
+
+    def narrow(one: Any, two: Any) -> tuple[Any, Any]:
+        first = np.sum(nodes.part * one)
+        varied = np.sum(nodes.part * (two + (one - first) ** 2))
+        return first, 3 * (2 + (key_width + 2) * varied / first**2) / key_width
+
+    first, given = narrow(law[0], law[1])
+    # What heads share does not vary between them.
+    shared = a * mean**2 / (3 * width)
+    one, two = random_overlap(width, spreads, law)
+    whole, random = narrow(one, two - shared)
     return {
         "c": c,
         "b": (given - c) * key_width,
         "a": a,
         "given": given / heads,
-        "kurtosis": given / heads + a / width,
+        "kurtosis": random / heads + 3 * shared / whole**2,
         "seen": 1 / first,
     }
 

@@ -248,12 +248,13 @@ def _kurtosis(given: Sizes) -> Row:
     narrow = law["given"] - main
     return Row(
         "excess kurtosis", law["kurtosis"], limit,
-        f"one output over many networks has excess kurtosis {_n(law['kurtosis'])}; of"
-        f" it c/H = {_n(main)} is left at infinite width (c = {_n(law['c'])})",
-        f"keys of width {given.key_width} add b/(n_k H) = {_n(narrow)}"
-        f" (b = {_n(law['b'])}), random tokens on the sphere a/n"
-        f" = {_n(law['a'] / given.width)} (a = {_n(law['a'])}) and a term of order"
-        " 1/(nH) that is left out; simulated at three widths",
+        f"one output over many networks has excess kurtosis {_n(law['kurtosis'])};"
+        f" c/H = {_n(main)} is left at infinite width (c = {_n(law['c'])})",
+        f"with orthogonal tokens, keys of width {given.key_width} add b/(n_k H)"
+        f" = {_n(narrow)} (b = {_n(law['b'])}); random tokens on the sphere make it"
+        f" {_n(law['kurtosis'])}, with a/n = {_n(law['a'] / given.width)} for few of"
+        f" them (a = {_n(law['a'])}); up to terms of order 1/(nH), simulated at eight"
+        " sizes",
         "prop-narrow-heads",
     )  # fmt: skip
 

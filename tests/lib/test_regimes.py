@@ -201,6 +201,50 @@ def test_kurtosis_of_narrow_heads_and_of_random_tokens(n, fixed):
         assert kurtosis - law["given"] > 0.7 * law["a"] / n > 5 * noise
 
 
+def of_random_tokens(n, heads, tokens, spread, draws, rng, queries=400):
+    """Kurtosis with many random tokens, and its error; all heads see the same ones."""
+    key_width, sums = n / heads, []
+    for _ in range(draws):
+        x = rng.standard_normal((tokens, n))
+        x *= np.sqrt(n) / np.linalg.norm(x, axis=1, keepdims=True)
+        seeks = rng.standard_normal((n, queries))
+        length = spread * np.sqrt(rng.chisquare(key_width, queries) / key_width)
+        seeks *= length / np.linalg.norm(seeks, axis=0)
+        s = attention.softmax((x @ seeks).T)  # (queries, m)
+        u = np.sum((s @ x) ** 2, axis=1) / n
+        square = np.mean(u**2)
+        pairs = (np.mean(u) ** 2 * queries - square) / (queries - 1)
+        sums.append((np.mean(u), square, pairs))  # of one, of one, of two queries
+    sums = np.array(sums)
+
+    def kurtosis(kept):
+        mean, square, pairs = sums[kept].mean(axis=0)
+        each = ((1 + 2 / key_width) * square - pairs) / heads
+        return 3 * ((each + pairs) / mean**2 - 1)
+
+    left = [kurtosis(np.arange(draws) != k) for k in range(draws)]  # the jackknife
+    return kurtosis(slice(None)), np.std(left) * np.sqrt(draws - 1)
+
+
+@pytest.mark.parametrize(
+    ("n", "heads", "tokens", "spread"),
+    [
+        (256, 4, 256, 0.3), (512, 8, 1024, 1.0), (128, 8, 4096, 1.0),
+        (256, 64, 8192, 1.0), (64, 4, 4096, 0.5),
+    ],
+)  # fmt: skip
+def test_kurtosis_with_more_tokens_than_dimensions(n, heads, tokens, spread):
+    found, noise = of_random_tokens(n, heads, tokens, spread, 32, rng(tokens + n))
+    nodes = numbers.score_nodes(tokens, spread)
+    law = numbers.kurtosis(float(n), heads, n / heads, float(tokens), spread, nodes)
+    # A coordinate of a token on the sphere has the fourth cumulant −6/n. That takes
+    # 3.5σ⁴/n off log E p_2, and 10.5σ⁴/n off that of its square.
+    rest = 10.5 * spread**4 / n * found
+    assert law["kurtosis"] == pytest.approx(found, abs=4 * noise + rest)
+    # Tokens are far from orthogonal: the test would see it.
+    assert abs(law["given"] + law["a"] / n - found) > 4 * noise + rest or n >= tokens
+
+
 @pytest.mark.parametrize("tokens", [4.0, 1024.0, 131072.0])
 @pytest.mark.parametrize("spread", [0.05, 0.3, 1.0, 2.0])
 def test_spacing_of_nodes_is_enough_for_what_it_promises(tokens, spread):
