@@ -135,8 +135,8 @@ def test_a_group_shares_one_chip():
     assert chip([true, false]).endswith("it rises: <b>1.2</b> · 1 more")
     assert chip([false, true]).endswith("it rises: <b>1.2</b> · 1 more")
     assert chip([true] * 3).endswith("it rises: <b>1.2</b> · 2 more")
-    assert chip([false] * 2).endswith("not so: it falls (<b>3</b>) · 1 more")
-    assert chip([false]).endswith("not so: it falls (<b>3</b>)")
+    assert chip([false] * 2).endswith("rejected: it falls (<b>3</b>) · 1 more")
+    assert chip([false]).endswith("rejected: it falls (<b>3</b>)")
 
 
 def test_words_given_by_a_cell_stand_on_its_chip():

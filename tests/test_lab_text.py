@@ -53,7 +53,9 @@ def opened(lab):
     yield lambda path: lab.evaluate(f"path => {command}", path) or lab
     # Not its command that closes all: JupyterLab completes a notebook some time after it
     # is open, and would ask whether to save that, over all that follows.
-    lab.evaluate("[...jupyterapp.shell.widgets('main')].forEach(each => each.dispose())")
+    lab.evaluate(
+        "[...jupyterapp.shell.widgets('main')].forEach(each => each.dispose())"
+    )
     expect(lab.locator(".jp-Notebook")).to_have_count(0)
 
 

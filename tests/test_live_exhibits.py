@@ -753,7 +753,9 @@ def test_a_word_far_from_its_exhibit_has_a_way_back(visit, name):
             assert until(lambda: abs(word.bounding_box()["y"] - before) < 2)
             assert word.evaluate("e => e === document.activeElement")
     if name == FILM:  # one of its words stands three sections below
-        assert words.last.evaluate("e => e.getBoundingClientRect().top + scrollY") > 5000
+        assert (
+            words.last.evaluate("e => e.getBoundingClientRect().top + scrollY") > 5000
+        )
 
 
 def test_words_are_words_where_nothing_moves(visit):

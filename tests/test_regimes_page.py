@@ -351,7 +351,10 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
-    says(figure, r"^Width may go first: under linear layers of these sizes, T = L/n = 0.016")
+    says(
+        figure,
+        r"^Width may go first: under linear layers of these sizes, T = L/n = 0.016",
+    )
     figure.get_by_label("model", exact=True).select_option(label="BLOOM 176B")
     said = says(figure, r"^Width may go first: under linear layers .* T = L/n = 0.0049")
     assert "ALiBi" in said and "trained weights" in said

@@ -115,6 +115,8 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
     const [x, y] = [event.clientX - left, event.clientY - top - (height - size) / 2];
     const [corners, box] = tiles(size);
     const on = ([a, b]) => x >= a && x <= a + box && y >= b && y <= b + box;
+    // What a finger points at stays when it is lifted.
+    if (event.type === "pointerleave" && event.pointerType === "touch") return;
     const tile = event.type === "pointerleave" ? -1 : corners.findLastIndex(on);
     if (tile === under) return;
     under = tile;
@@ -164,7 +166,7 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
   const pile = (pen, left, right, foot) => {
     const shares = saved("shares", bins, values.step, values.layer);
     const before = saved("shares", bins, 0, values.layer);
-    const head = 10;
+    const head = 62; // the key stands above
     const high = (share) => foot - (foot - head) * Math.sqrt(share / top);
     const one = (right - left) / bins;
     pen.fillStyle = colors.accent;
@@ -190,12 +192,12 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
     pen.textBaseline = "top";
     for (const tick of [-1, 0, 1]) pen.fillText(String(tick).replace("-", "−"), left + ((tick + 1) / 2) * (right - left), foot + 5);
     pen.fillText("cosine of two patches", (left + right) / 2, foot + 19);
-    // What is what, where no pair of patches is.
+    // What is what.
     pen.textAlign = "left";
     const key = [["share of pairs, √ scale", colors.quiet], ["bars: now", colors.accent], ["line: untrained", colors.ink]];
     key.forEach(([words, color], k) => {
       pen.fillStyle = color;
-      pen.fillText(words, left + 6, head + 16 * k);
+      pen.fillText(words, left, 4 + 16 * k);
     });
   };
 
@@ -229,7 +231,7 @@ export default ({ stage, state, values, redraw, act, put, play, playing }) => {
       pen.textBaseline = "top";
       pen.fillText("tokens, two directions", 2, 2);
       pile(pen, size + BLANK + 26, width - 10, height - 38);
-      whole(pen, size + BLANK + 34, 66, Math.min(64, 0.14 * width));
+      whole(pen, size + BLANK + 34, 70, Math.min(64, 0.14 * width));
       labels.forEach((label, i) => label.classList.toggle("exhibit-chosen", i === values.image));
     },
     changed(name) {

@@ -18,6 +18,7 @@ from tools.site.checks import chip
 from tools.site.markup import element_of, one, parsed
 
 IDEA, IDEA_LINES = "tag_idea", 6
+IN_CHECK = "tag_in-check"  # what a cell prints stands with its verdicts
 CELL = "div.cell:not(.tag_remove-cell)"
 SWITCH = """<fieldset class="code-switch" hidden><legend>code</legend>
 <label><input type="radio" name="code" value="none" autocomplete="off"/>hidden</label>
@@ -171,13 +172,11 @@ def is_silent(cell: Tag) -> bool:
 
 
 def is_check(cell: Tag) -> bool:
-    """Say whether all that a cell shows is verdicts, and its code is no idea."""
+    """Say whether all that a cell shows belongs to verdicts, and its code is no idea."""
     shown = cell.select(".cell_output > *")
-    return (
-        IDEA not in cell["class"]
-        and bool(shown)
-        and all(each.select_one(".verdict") for each in shown)
-    )
+    verdicts = [each for each in shown if each.select_one(".verdict")]
+    all_are = verdicts if IN_CHECK in cell["class"] else len(verdicts) == len(shown)
+    return IDEA not in cell["class"] and bool(shown) and bool(all_are)
 
 
 def fold_run(run: list[Tag]) -> Tag:

@@ -224,7 +224,7 @@ def chip(parts: Sequence[tuple[str, str, str]]) -> str:
     if holds:
         said = f"{mark(kind, 'holds:')} {words}" + (f": {number}" if value else "")
     else:
-        said = f"{mark(kind)} not so: {words}" + (f" ({number})" if value else "")
+        said = f"{mark(kind)} rejected: {words}" + (f" ({number})" if value else "")
     return said + (f" · {len(parts) - 1} more" if parts[1:] else "")
 
 
