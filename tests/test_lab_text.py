@@ -51,8 +51,8 @@ def opened(lab):
 
     command = "jupyterapp.commands.execute('docmanager:open', {path}).then(() => null)"
     yield lambda path: lab.evaluate(f"path => {command}", path) or lab
-    # Not its command that closes all: JupyterLab completes a notebook some time after it
-    # is open, and would ask whether to save that, over all that follows.
+    # Not its command that closes all: JupyterLab completes a notebook some time after
+    # it is open, and would ask whether to save that, over all that follows.
     lab.evaluate(
         "[...jupyterapp.shell.widgets('main')].forEach(each => each.dispose())"
     )

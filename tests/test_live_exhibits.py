@@ -750,7 +750,7 @@ def test_a_word_far_from_its_exhibit_has_a_way_back(visit, name):
             assert back.evaluate("e => e === document.activeElement")
             page.keyboard.press("Enter")
             assert not back.is_visible()
-            assert until(lambda: abs(word.bounding_box()["y"] - before) < 2)
+            assert until(lambda w=word, y=before: abs(w.bounding_box()["y"] - y) < 2)
             assert word.evaluate("e => e === document.activeElement")
     if name == FILM:  # one of its words stands three sections below
         assert (

@@ -20,7 +20,8 @@ CONTROLS = {"button", "combobox", "radio", "slider"}
 FORMULA, FOLD = "MathMLMath", "DisclosureTriangle"  # the names that Chromium gives
 # What the line of a chip says: a verdict, and what of, or of how many.
 VERDICT = re.compile(
-    r"(holds|rejected): \S.*|\d+ checks? holds?\b.*|\d+ false variants? (is|are) rejected"
+    r"(holds|rejected): \S.*|\d+ checks? holds?\b.*"
+    r"|\d+ false variants? (is|are) rejected"
 )
 CHIP = "article :is(.checks, .statement-checks) > summary"
 # Colored words of code, and the shapes of a drawing, are half the tree.

@@ -172,7 +172,7 @@ def is_silent(cell: Tag) -> bool:
 
 
 def is_check(cell: Tag) -> bool:
-    """Say whether all that a cell shows belongs to verdicts, and its code is no idea."""
+    """Say whether what a cell shows belongs to verdicts, and its code is no idea."""
     shown = cell.select(".cell_output > *")
     verdicts = [each for each in shown if each.select_one(".verdict")]
     all_are = verdicts if IN_CHECK in cell["class"] else len(verdicts) == len(shown)
