@@ -112,6 +112,18 @@ def test_a_check_is_a_chip_in_the_line_of_its_paragraph():
     assert chip.select_one(".verdict")["id"] == "it rises"
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_a_check_prints_stands_in_its_chip_where_it_asks(asked):
+    printed = '<div class="output stream"><pre>0.8</pre></div>'
+    tags = "tag_in-check" if asked else ""
+    tree = folded("<p>T</p>", cell("verify()", printed + verdict(), tags=tags))
+    inside = tree.select("details.checks div.stream")
+    assert bool(inside) == asked and len(tree.select("div.stream")) == 1
+    # What only prints is no check, whatever it asks for.
+    tree = folded("<p>T</p>", cell("print()", printed, tags="tag_in-check"))
+    assert not tree.select("details.checks") and tree.select(".cell > div > .stream")
+
+
 def test_neighbors_share_one_chip():
     first, second = verdict(claim="a"), verdict("rejected", "b")
     tree = folded("<p>T</p>", cell("1", first), cell("2", second), "<p>U</p>")
