@@ -22,6 +22,7 @@ from tools.texts import SETUP, read_text, texts
 
 PAIRS = texts()
 VERDICT = re.compile(r"^(HOLDS|REFUTED): ")
+NUMBER = re.compile(r"'?[-−]?\d[\d.e+-]*'?")
 
 
 def load(text):
@@ -84,6 +85,16 @@ def test_nothing_volatile_is_stored(text):
             # In the letters of a picture an address can stand by chance.
             shown = re.sub(r"[A-Za-z0-9+/]{200,}", "", json.dumps(output))
             assert not re.search(r"0x[0-9a-f]{8,}", shown), "an address"
+
+
+def test_a_folded_cell_shows_what_it_was_made_to_show(text):
+    """Not what its last line happens to return; a number has a line for itself."""
+    for cell in load(text).cells:
+        if cell.cell_type == "code" and "idea" not in cell.metadata.get("tags", []):
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    plain = output.data["text/plain"]
+                    assert "text/html" in output.data or NUMBER.fullmatch(plain), plain
 
 
 def test_cells_are_short_and_prose_interrupts_them(text):
