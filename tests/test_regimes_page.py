@@ -326,7 +326,7 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         shown = float(heard.split()[-1])
         assert shown == pytest.approx(levels[gauge.name], rel=0.05), heard
     for gauge, pattern, name in (
-        ("spread", r"network to network by ([\d.]+), normalized", "spread"),
+        ("spread", r"standard deviation ([\d.]+), normalized", "spread"),
         ("excess kurtosis", r"kurtosis ([\d.]+) ", "excess kurtosis"),
         ("excess kurtosis", r"would leave ([\d.]+)\.", "limit"),
         ("cosine of shared layers", r"near ([\d.]+);", "cosine of shared layers"),

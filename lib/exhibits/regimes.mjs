@@ -165,9 +165,9 @@ export default ({ stage, state, values, call, act, put }) => {
       chosen = state.chosen;
       compute();
     },
-    // A word of the text may set the sizes of another model. It is about the first bar
-    // that changes sides.
-    wordSet() {
+    // A word of the text may set the sizes of another model. It is about the bar that it
+    // names as `told`, from 0, or else about the first that changes sides.
+    wordSet(word) {
       const model = state.models.findIndex((_, k) => same(k));
       if (model >= 0 && !same(chosen)) {
         const { spread } = values;
@@ -179,6 +179,7 @@ export default ({ stage, state, values, call, act, put }) => {
       }
       const changed = base ? now.zones.findIndex((each, i) => each !== base.zones[i]) : -1;
       if (changed >= 0) told = changed;
+      if ("told" in word) told = Number(word.told);
     },
     text() {
       const [, kurtosis, , , order, cosine] = now.shown;
@@ -190,7 +191,7 @@ export default ({ stage, state, values, call, act, put }) => {
       const said = [
         shared && fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
           : fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
-            : `${OPENING[now.zones[0]]}: under linear layers of these sizes, T = L/n = ${short(time)}, the logarithm of a token's squared length varies from network to network by ${chosen < 0 ? `${spread}; were they normalized before each branch, by ${short(now.normalized)}` : `${short(now.normalized)}, normalized before each branch; without normalization by ${spread}`}.`,
+            : `${OPENING[now.zones[0]]}: under linear layers of these sizes, T = L/n = ${short(time)}, the logarithm of a token's squared length has over networks the standard deviation ${chosen < 0 ? `${spread}; were they normalized before each branch, ${short(now.normalized)}` : `${short(now.normalized)}, normalized before each branch; without normalization ${spread}`}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
         `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys, and ${percent(now.orthogonal)} if its other logits are 0; if they are independent, it sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,

@@ -256,11 +256,11 @@ const run = (figure, data, make, kernels) => {
     figure.scrollIntoView({ block: "nearest" });
     act(() => {
       reset();
-      for (const [name, value] of pairs) {
+      for (const [name, value] of pairs.filter(([name]) => setters[name])) {
         api.put(name, Number(value));
         view.changed(name);
       }
-      view.wordSet?.();
+      view.wordSet?.(Object.fromEntries(pairs)); // it may know more than controls
       play(moves());
     });
   };

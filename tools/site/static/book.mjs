@@ -136,20 +136,31 @@ document.addEventListener("click", (event) => {
     top: link.getBoundingClientRect().top,
   }));
 });
-// A word that sets an exhibit (exhibit.mjs) may scroll to it.
+// A word that sets an exhibit (exhibit.mjs) may scroll to it, far away.
+const far = ({ top, bottom }) => Math.max(-bottom, top - innerHeight) > innerHeight / 2;
 document.addEventListener("click", (event) => {
   const place = event.target.closest?.("article .exhibit-word");
   if (!place) return;
   const { top } = place.getBoundingClientRect();
   setTimeout(() => {
-    const { top: now, bottom } = place.getBoundingClientRect();
-    way.hidden = bottom > 64 && now < innerHeight; // below the bar
-    word = way.hidden ? null : { place, top };
-    if (way.hidden) return;
+    word = far(place.getBoundingClientRect()) ? { place, top } : null;
+    way.hidden = !word;
+    if (!word) return;
     way.textContent = "↩ Back to where you were";
     place.after(way);
+    seen.observe(place);
   });
 }, true);
+// Who has scrolled back there needs no way.
+const seen = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    seen.unobserve(target);
+    if (word?.place !== target) continue;
+    word = null;
+    way.hidden = true;
+  }
+});
 // The link that was followed, where it was in the window; what is loaded later moves it.
 const returned = (link, top) => {
   const put = () => scrollBy({ top: link.getBoundingClientRect().top - top, behavior: "instant" });
