@@ -348,6 +348,18 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     assert figure.locator(f"{ROW}[aria-pressed=true]").count() == 1
 
 
+def test_no_size_of_a_deep_network_is_refused(visit):
+    page, figure = visit(MODELS)
+    begun(figure)
+    slide(figure, "depth L", 1.0)
+    slider = figure.get_by_label("tokens m", exact=True)
+    slider.focus()
+    for _ in range(60):
+        slider.press("ArrowRight")
+        assert figure.locator(".exhibit-gauges").is_visible()
+    assert "cannot be computed" not in figure.inner_text()
+
+
 def test_the_menu_sets_the_sliders(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)

@@ -331,7 +331,8 @@ def _mixed(cosine: Any, tokens: Any, own: Any, branch: Any) -> Any:
     product = own * across + other * along + other * (tokens - 2) * across
     length = skip**2 + 2 * skip * branch * along + branch**2 * square
     inner = skip**2 * cosine + 2 * skip * branch * across + branch**2 * product
-    return inner / length
+    # Rounding alone can lead beyond 1, where the next layer has no number.
+    return np.minimum(inner / length, 1.0)
 
 
 def left(branch: Any, depth: Any) -> Any:

@@ -281,6 +281,17 @@ def test_number_of_tokens_seen_by_narrow_heads(width):
     assert np.mean(overlaps) == pytest.approx(1 / law["seen"], abs=noise + 2e-5)
 
 
+@pytest.mark.parametrize("cosine_of", [numbers.tied_cosine, numbers.layer_cosine])
+def test_tokens_that_have_met_stay_together_in_every_layer(cosine_of):
+    """Rounding must not lead beyond a cosine of 1, which has no next one."""
+    tokens, cosine = np.geomspace(16, 131_072, 3001), 0.0
+    sizes = (8.0, 64) if cosine_of is numbers.tied_cosine else (8.0,)
+    for _ in range(128):
+        cosine = cosine_of(cosine, tokens, *sizes, 0.5**0.5)
+        assert np.all(cosine <= 1)
+    assert np.all(cosine[-100:] > 0.99)
+
+
 def test_slope_of_the_overlap():
     for m, spread in ((3, 0.5), (100, 2.0)):
         nodes = numbers.score_nodes(m, spread)
