@@ -191,7 +191,7 @@ export default ({ stage, state, values, call, act, put }) => {
       const said = [
         shared && fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
           : fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
-            : `${OPENING[now.zones[0]]}: under linear layers of these sizes, T = L/n = ${short(time)}, the logarithm of a token's squared length has over networks the standard deviation ${chosen < 0 ? `${spread}; were they normalized before each branch, ${short(now.normalized)}` : `${short(now.normalized)}, normalized before each branch; without normalization ${spread}`}.`,
+            : `${OPENING[now.zones[0]]}: the logarithm of a token's squared length has the standard deviation ${chosen < 0 ? spread : short(now.normalized)} between networks, of linear layers of these sizes (T = L/n = ${short(time)})${chosen < 0 ? `; were they normalized before each branch, ${short(now.normalized)}` : ` that are normalized before each branch; without normalization ${spread}`}.`,
         `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
         `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys, and ${percent(now.orthogonal)} if its other logits are 0; if they are independent, it effectively sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
