@@ -201,7 +201,7 @@ def random_overlap(width: Any, spread: Any, law: tuple[Any, Any, Any]) -> Any:
 def kurtosis(
     width: Any, heads: Any, key_width: Any, tokens: Any, spread: Any, nodes: ScoreNodes
 ) -> Numbers:
-    r"""Excess kurtosis of an attention output: c/H + b/(n_k H) + a/n.
+    r"""Excess kurtosis of an attention output: c/H + b/(n_k H) + a/n for few tokens.
 
     For orthonormal tokens a coordinate has the variance
     :math:`v = \frac1H \sum_a t'_a u_a`, where the scores of head a have the standard
