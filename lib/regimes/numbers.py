@@ -230,24 +230,22 @@ def kurtosis(
     mean, variance, slope = overlap(tokens, spread, nodes)
     lengths = _chi_square(key_width, nodes.normal)  # of a query, over their mean
     spreads = spread * np.sqrt(np.maximum(lengths, _SHORT))
-    law = overlap(tokens, spreads, nodes)
+    one, two, slopes = overlap(tokens, spreads, nodes)
+    first = np.sum(nodes.part * one)
+    varied = np.sum(nodes.part * (two + (one - first) ** 2))
     c = 3 * variance / mean**2
+    given = 3 * (2 + (key_width + 2) * varied / first**2) / key_width
     # Derivative of the mean of u by an entry of V beside the diagonal, at V = I: that
     # of the quadratic form, and that of the scores, whose second derivatives add up
     # to 0 over all pairs since a constant changes no weight.
     pairs = tokens * (tokens - 1)
     a = 6 / pairs * ((1 - mean - spread * slope / 2) / mean) ** 2
-
-    def narrow(one: Any, two: Any) -> tuple[Any, Any]:
-        first = np.sum(nodes.part * one)
-        varied = np.sum(nodes.part * (two + (one - first) ** 2))
-        return first, 3 * (2 + (key_width + 2) * varied / first**2) / key_width
-
-    first, given = narrow(law[0], law[1])
-    # What heads share does not vary between them.
+    # The same for random tokens; what heads share does not vary between them.
     shared = a * mean**2 / (3 * width)
-    one, two = random_overlap(width, spreads, law)
-    whole, random = narrow(one, two - shared)
+    one, two = random_overlap(width, spreads, (one, two, slopes))
+    whole = np.sum(nodes.part * one)
+    varied = np.sum(nodes.part * (two - shared + (one - whole) ** 2))
+    random = 3 * (2 + (key_width + 2) * varied / whole**2) / key_width
     return {
         "c": c,
         "b": (given - c) * key_width,
