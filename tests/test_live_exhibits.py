@@ -732,8 +732,9 @@ def test_words_of_the_text_set_the_exhibit(visit, name):
 def test_a_word_far_from_its_exhibit_has_a_way_back(visit, name):
     page, figure = visit(name, whole=True, reduced_motion="reduce")
     begun(figure)
-    for fold in page.locator("details").all():
-        fold.evaluate("e => (e.open = true)")
+    page.evaluate(
+        "document.querySelectorAll('details').forEach((e) => (e.open = true))"
+    )
     words, back = page.locator("button.exhibit-word"), page.locator(".way-back")
     # More than half a window above or below it.
     far = """e => { const { top, bottom } = e.getBoundingClientRect();

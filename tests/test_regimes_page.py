@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-from test_live_exhibits import NOTE, STAGE, begun, says, slide
+from test_live_exhibits import MODELS, NOTE, STAGE, begun, says, slide
 from waits import until
 
 from lib import exhibits
@@ -16,7 +16,7 @@ from lib.figures.controls import starts
 from lib.regimes import PRESETS, describe
 from tools.command import ROOT
 
-MODELS, MAP = "chapters/8-which-limit.html", "chapters/6-map-of-limits.html"
+MAP = "chapters/6-map-of-limits.html"
 WIDE = "logits σ"
 
 

@@ -2,7 +2,7 @@
 // from the sizes on the sliders; a menu of published models sets these.
 import { Refused, colorsOf, fitted, short } from "./exhibit.mjs";
 
-const NAMES = ["width", "depth", "heads", "tokens", "spread"];
+const SIZES = ["width", "depth", "heads", "tokens"], NAMES = [...SIZES, "spread"];
 const ROW = 64; // pixels of the height of a gauge
 const [BAR, THICK, ENDS] = [25, 19, 52]; // of its bar, and of the numbers at its borders
 
@@ -49,8 +49,8 @@ export default ({ stage, state, values, call, act, put }) => {
   };
   const zone = (value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length;
   const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${few(now.shown[i]).replace("less than", "<")}`.trim());
-  // Whether a published model has these sizes, whatever the logits are.
-  const same = (k) => NAMES.slice(0, -1).every((name, i) => values[name] === state.sizes[NAMES.length * k + i]);
+  // Whether a published model has these sizes, and these logits unless they are left out.
+  const same = (k, names = NAMES) => names.every((name, i) => values[name] === state.sizes[NAMES.length * k + i]);
   const compute = () => {
     const { width, depth, heads, tokens, spread } = values;
     const { branch } = state;
@@ -70,11 +70,10 @@ export default ({ stage, state, values, call, act, put }) => {
     };
     now.zones = now.shown.map(zone);
     if (heads < state.enough) now.zones[5] = Math.min(now.zones[5], 1); // they may stay apart at any value
-    const sizes = NAMES.map((name) => values[name]);
     // The model that was chosen stays so, even where its sizes pass those of another.
-    const near = chosen >= 0 && !sizes.every((size, k) => size === state.sizes[NAMES.length * chosen + k]);
+    const near = chosen >= 0 && !same(chosen);
     if (near) {
-      altered.textContent = `${state.models[chosen]}, ${same(chosen) ? "σ" : "sizes"} changed`;
+      altered.textContent = `${state.models[chosen]}, ${same(chosen, SIZES) ? "σ" : "sizes"} changed`;
       menu.add(altered, 1);
     } else altered.remove();
     menu.value = near ? altered.value : String(chosen);
@@ -168,8 +167,8 @@ export default ({ stage, state, values, call, act, put }) => {
     // A word of the text may set the sizes of another model. It is about the bar that it
     // names as `told`, from 0, or else about the first that changes sides.
     wordSet(word) {
-      const model = state.models.findIndex((_, k) => same(k));
-      if (model >= 0 && !same(chosen)) {
+      const model = state.models.findIndex((_, k) => same(k, SIZES));
+      if (model >= 0 && !same(chosen, SIZES)) {
         const { spread } = values;
         chosen = model;
         for (const each of new Set([1, spread])) {
