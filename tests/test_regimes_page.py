@@ -18,6 +18,7 @@ from tools.command import ROOT
 
 MAP = "chapters/6-map-of-limits.html"
 WIDE = "logits σ"
+OWN = "your own, with normalization", "your own, without normalization"
 
 
 @pytest.fixture(scope="module")
@@ -316,8 +317,10 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         for name, place in zip(gauges.controls, places.values(), strict=True)
     }
     levels = readings(gauges.state, **values)
+    asked(figure, "spread")
     says(figure, rf"T = L/n = {levels['depth/width']:.2g}\)")
     levels["spread"] = levels["pre_norm"]  # of a model that normalizes
+    levels["percent"] = 100 * levels["spread"]
     rows = figure.locator(ROW)
     for k, gauge in enumerate(GAUGES):
         heard = rows.nth(k).get_attribute("aria-label")
@@ -326,10 +329,10 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
         shown = float(heard.split()[-1])
         assert shown == pytest.approx(levels[gauge.name], rel=0.05), heard
     for gauge, pattern, name in (
-        ("spread", r"standard deviation ([\d.]+) between", "spread"),
-        ("excess kurtosis", r"kurtosis ([\d.]+) ", "excess kurtosis"),
+        ("spread", r"varies by ([\d.]+)\s% between", "percent"),
+        ("excess kurtosis", r"kurtosis over networks is ([\d.]+) ", "excess kurtosis"),
         ("excess kurtosis", r"would leave ([\d.]+)\.", "limit"),
-        ("cosine of shared layers", r"near ([\d.]+);", "cosine of shared layers"),
+        ("cosine of shared layers", r"from 0 to ([\d.]+);", "cosine of shared layers"),
         ("softmax orders", r"after (\d+) orders", "softmax orders"),
     ):
         asked(figure, gauge)
@@ -374,8 +377,12 @@ def test_the_menu_sets_the_sliders(visit, gauges):
     menu = figure.get_by_label("model", exact=True)
     assert menu.locator("option:checked").inner_text() == "BLOOM 176B, sizes changed"
     assert "ALiBi" in figure.locator(NOTE).inner_text()
-    menu.select_option(label="your own")
-    says(figure, r"were they normalized[\s\S]*positions, your nonlinearity")
+    menu.select_option(label="your own, without normalization")
+    says(
+        figure, r"layers are linear, [\s\S]*normalized before[\s\S]*and normalization\."
+    )
+    menu.select_option(label="your own, with normalization")
+    says(figure, r"linear and normalized [\s\S]*nonlinearity, attention with norm")
     menu.select_option(label="GPT-2")
     says(figure, "learned positions")
     assert menu.locator("option").filter(has_text="sizes changed").count() == 0
@@ -386,7 +393,8 @@ def test_the_menu_sets_the_sliders(visit, gauges):
     [
         ("GPT-2", "Which limit of depth and width? width first: spread 0.051"),
         ("BERT base", "Which limit of depth and width? lengths are fixed"),
-        ("your own", "Which limit of depth and width? together: spread 0.15"),
+        (OWN[0], "Which limit of depth and width? width first: spread 0.051"),
+        (OWN[1], "Which limit of depth and width? together: spread 0.15"),
     ],
 )
 def test_normalization_decides_about_lengths(visit, model, heard):
@@ -405,6 +413,44 @@ def test_it_opens_with_the_gauge_that_it_is_told(gauges):
     assert gauges.state["told"] == 0
     with pytest.raises(ValueError, match="told must be one of spread, .*'T'"):
         exhibits.regimes("gpt2", told="T")
+
+
+def test_a_word_and_a_sentence_are_about_the_bar_that_changes_sides(visit):
+    page, figure = visit(MODELS)
+    begun(figure)
+    pressed = figure.locator(f"{ROW}[aria-pressed=true]")
+    slide(figure, WIDE, 0.8)  # σ = 0.95: no side changes
+    says(figure, "^Width may go first")
+    slide(figure, WIDE, 0.5)
+    expect(pressed).to_have_attribute("aria-label", re.compile("^Q = K"))
+    # Who looks at a bar that moves keeps it.
+    asked(figure, "excess kurtosis")
+    slide(figure, WIDE, 1.0)
+    says(figure, "^An output is ")
+
+
+def test_it_opens_with_other_logits_beside_the_usual_ones(visit, gauges):
+    opened = exhibits.regimes("gpt2", other="bloom", spread=0.31)
+    values = starts(opened.controls)
+    assert values == starts(gauges.controls) | {"spread": 0.31}
+    drawn = draw_regimes(opened.state, **values)
+    assert "GPT-2: " in drawn.caption and "cosine of shared layers > 0.99" in drawn.alt
+    # Gray marks where the usual logits are: all numbers but two depend on these.
+    usual = draw_regimes(gauges.state, **starts(gauges.controls))
+    assert drawn.svg.count("<use") - usual.svg.count("<use") == len(GAUGES) - 2
+    page, _ = visit(MODELS, whole=True)
+    figure = page.locator('[data-exhibit="regimes"]').last
+    figure.scroll_into_view_if_needed()
+    begun(figure)
+    heard = figure.locator(ROW).last
+    expect(heard).to_have_attribute(
+        "aria-label", f"{GAUGES[-1].question} met: cosine > 0.99"
+    )
+    menu = figure.get_by_label("model", exact=True)
+    assert menu.locator("option:checked").inner_text() == "GPT-2, σ changed"
+    for spread in (0.0, 2.1, np.nan):
+        with pytest.raises(ValueError, match=r"spread must be from 0\.05 to 2, got"):
+            exhibits.regimes("gpt2", spread=spread)
 
 
 def test_width_and_heads_move_each_other(visit, gauges):
@@ -434,7 +480,7 @@ def test_the_menu_keeps_one_of_two_models_of_equal_sizes(visit, gauges):
     menu = figure.get_by_label("model", exact=True)
     for title in ("ALBERT large", "BERT large", "Mistral 7B"):
         menu.select_option(label=title)
-        says(figure, "normalization fixes" if "BERT" in title else "linear layers")
+        says(figure, "normalization fixes" if "BERT" in title else "layers are linear")
         assert menu.locator("option:checked").inner_text() == title
     assert "window of 4,096" in figure.locator(NOTE).inner_text()
 
@@ -443,7 +489,7 @@ def test_layers_that_are_all_alike_have_no_depth_over_width(visit, gauges):
     page, figure = visit(MODELS)
     begun(figure)
     figure.get_by_label("model", exact=True).select_option(label="ALBERT large")
-    says(figure, r"no theorem here uses T\.")
+    says(figure, r"no theorem here uses T = L/n\.")
     opened = exhibits.regimes("albert-large")
     drawn = draw_regimes(opened.state, **starts(opened.controls))
     assert "this network repeats one layer, " in drawn.caption

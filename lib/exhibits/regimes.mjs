@@ -9,7 +9,10 @@ const [BAR, THICK, ENDS] = [25, 19, 52]; // of its bar, and of the numbers at it
 const many = (count) => Math.round(count).toLocaleString("en");
 // A probability is 1 for at most as many tokens as coordinates.
 const chanceOf = (p, tokens, width) => (tokens <= width ? "1" : p > 0.999 ? "more than 0.999" : few(p));
+// Models of the reader's, with negative numbers; the first one is normalized.
+const OWN = ["your own, with normalization", "your own, without normalization"];
 const OPENING = ["Width may go first", "Depth and width go together", "Depth comes first"];
+const TAILS = ["nearly Gaussian", "visibly non-Gaussian"];
 // What is lost in rounding is not printed.
 const few = (value) => (value < 1e-6 ? "less than 10⁻⁶" : short(value));
 
@@ -17,7 +20,7 @@ export default ({ stage, state, values, call, act, put }) => {
   const menu = document.createElement("select");
   menu.className = "exhibit-menu";
   menu.setAttribute("aria-label", "model");
-  for (const [i, name] of ["your own", ...state.models].entries()) menu.add(new Option(name, String(i - 1)));
+  for (const [i, name] of [...OWN, ...state.models].entries()) menu.add(new Option(name, String(i - OWN.length)));
   // A model whose sizes were moved: what else is known of it stays.
   const altered = new Option("", "altered");
   const canvas = document.createElement("canvas");
@@ -48,7 +51,10 @@ export default ({ stage, state, values, call, act, put }) => {
     return answer;
   };
   const zone = (value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length;
-  const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${few(now.shown[i]).replace("less than", "<")}`.trim());
+  // A cosine is not 1 by rounding.
+  const reads = (i) => (i === 5 && now.shown[i] > 0.995 ? "> 0.99" : few(now.shown[i]).replace("less than", "<"));
+  const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${reads(i)}`.trim());
+  const normalizes = () => chosen !== -1;
   // Whether a published model has these sizes, and these logits unless they are left out.
   const same = (k, names = NAMES) => names.every((name, i) => values[name] === state.sizes[NAMES.length * k + i]);
   const compute = () => {
@@ -78,13 +84,21 @@ export default ({ stage, state, values, call, act, put }) => {
     } else altered.remove();
     menu.value = near ? altered.value : String(chosen);
     // What normalization makes of lengths decides, where a model is known to have it.
-    if (chosen >= 0) {
+    if (normalizes()) {
       now.shown[0] = now.normalized;
       now.zones[0] = state.fixed[chosen] ? -1 : zone(now.normalized, 0);
     }
     if (!near) base = chosen < 0 ? null : now; // where a model stood whose sizes are moved
     buttons.forEach((button, i) => button.setAttribute("aria-label",
       `${state.gauges[i]} ${now.zones[i] < 0 ? "" : `${state.zones[i].split("|")[now.zones[i]]}: `}${number(i)}`));
+  };
+  // A published model with other logits: first with the usual ones, where it stood.
+  const computeBoth = () => {
+    const { spread } = values;
+    for (const each of new Set(chosen < 0 ? [spread] : [1, spread])) {
+      put("spread", each);
+      compute();
+    }
   };
   menu.addEventListener("change", () => {
     if (menu.value === altered.value) return;
@@ -126,11 +140,13 @@ export default ({ stage, state, values, call, act, put }) => {
           const last = k === marks.length - 1;
           pen.textAlign = k ? (last ? "right" : "center") : "left";
           pen.fillText(marks[k], last ? w - 1 : edge, top + ENDS);
-          if (k && !last) pen.fillRect(edge, top + BAR, 1, THICK + 3);
+          if (k && !last) pen.fillRect(edge, top + BAR, 1, THICK + 1);
         });
         pen.font = font;
         pen.textAlign = "left";
+        pen.fillStyle = i === told ? colors.accent : colors.ink;
         pen.fillText(name, 1, top + 7);
+        pen.fillStyle = colors.ink;
         pen.textAlign = "right";
         pen.fillText(number(i), w - 1, top + 7);
         const mark = (value, face) => {
@@ -147,7 +163,7 @@ export default ({ stage, state, values, call, act, put }) => {
           pen.stroke();
         };
         if (base && base !== now && now.zones[i] >= 0) mark(base.shown[i], colors.quiet);
-        if (i === 0 && chosen >= 0) mark(now.spread, colors.paper); // without normalization
+        if (i === 0 && normalizes()) mark(now.spread, colors.paper); // without normalization
         if (now.zones[i] >= 0) mark(now.shown[i], colors.mark);
       });
     },
@@ -157,24 +173,24 @@ export default ({ stage, state, values, call, act, put }) => {
         if (name === "heads") put("width", state.keys * values.heads);
         else put("heads", Math.floor(values.width / state.keys));
       }
+      const before = now;
       compute();
+      // Where the number that is told does not move, a bar that changes sides is.
+      const crossed = now.zones.findIndex((zone, i) => zone !== before.zones[i]);
+      if (crossed >= 0 && now.shown[told] === before.shown[told]) told = crossed;
     },
     reset() {
       told = state.told;
       chosen = state.chosen;
-      compute();
+      computeBoth();
     },
     // A word of the text may set the sizes of another model. It is about the bar that it
     // names as `told`, from 0, or else about the first that changes sides.
     wordSet(word) {
       const model = state.models.findIndex((_, k) => same(k, SIZES));
       if (model >= 0 && !same(chosen, SIZES)) {
-        const { spread } = values;
         chosen = model;
-        for (const each of new Set([1, spread])) {
-          put("spread", each);
-          compute();
-        }
+        computeBoth();
       }
       const changed = base ? now.zones.findIndex((each, i) => each !== base.zones[i]) : -1;
       if (changed >= 0) told = changed;
@@ -186,18 +202,21 @@ export default ({ stage, state, values, call, act, put }) => {
       const special = state.special[chosen];
       const percent = (share) => `${short(100 * share)}\u00a0%`;
       const [fixed, shared] = [state.fixed[chosen], state.shared[chosen]];
-      const spread = short(now.spread);
+      // A spread of logarithms, as what it does to the number itself.
+      const varies = (spread) => (spread < 0.3 ? `${Number((100 * spread).toPrecision(2))}\u00a0%` : `a factor of ${short(Math.exp(spread))}`);
+      const first = normalizes() ? ["linear and normalized before each branch", now.normalized] : ["linear", now.spread];
+      const then = normalizes() ? ["without normalization", now.spread] : ["normalized before each branch", now.normalized];
       const said = [
-        shared && fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token, and where all layers are alike no theorem here uses T.`
-          : fixed ? `T = L/n = ${short(time)}: normalization fixes the length of a token; under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)}.`
-            : `${OPENING[now.zones[0]]}: the logarithm of a token's squared length has the standard deviation ${chosen < 0 ? spread : short(now.normalized)} between networks, of linear layers of these sizes (T = L/n = ${short(time)})${chosen < 0 ? `; were they normalized before each branch, ${short(now.normalized)}` : ` that are normalized before each branch; without normalization ${spread}`}.`,
-        `Excess kurtosis ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
-        `A token puts ${percent(now.tied)} on itself if queries are keys, on average over random keys, and ${percent(now.orthogonal)} if its other logits are 0; if they are independent, it effectively sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
+        fixed && shared ? `Lengths do not vary: normalization fixes them after each branch; and where all layers are alike no theorem here uses T = L/n.`
+          : fixed ? `Lengths do not vary: normalization fixes them after each branch. Under linear layers of these sizes the cosine of two orthogonal tokens would vary by ${short(now.spread / Math.SQRT2)} (T = L/n = ${short(time)}).`
+            : `${OPENING[now.zones[0]]}: if layers are ${first[0]}, the squared length of a token varies by ${varies(first[1])} between random networks (one standard deviation; T = L/n = ${short(time)}); ${then[0]}, by ${varies(then[1])}.`,
+        `An output is ${TAILS[now.zones[1]]}: its excess kurtosis over networks is ${few(kurtosis)} with heads of width ${short(now.keys)}; infinite width would leave ${few(now.limit)}.`,
+        `If queries are keys, a token keeps ${percent(now.tied)} of its attention on average over random keys, and ${percent(now.orthogonal)} if its other logits are 0. If they are independent, as before training, it keeps ${percent(1 / values.tokens)}, and effectively sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
-        `The softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `Were one layer repeated, each time with normalization after it, with equal queries and keys and many heads, the cosine of tokens would end near ${few(cosine)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,
+        `With logits of this size the softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
+        `Were one layer repeated, with equal queries and keys, many heads and normalization after it, the cosine of tokens would go from 0 to ${cosine > 0.995 ? "more than 0.99" : few(cosine)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,
       ];
-      return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown}.`;
+      return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown[Number(normalizes())]}.`;
     },
   };
 };

@@ -26,6 +26,7 @@ BRANCH = sqrt(0.5)  # γ: skip connection and branch weigh alike
 _SCORE_NODES = ("score", "chance", "place", "share", "normal", "part")
 # Said of a network of one's own, and of layers that are all alike.
 UNKNOWN = "positions, your nonlinearity and normalization"
+NORMALIZED = "positions, your nonlinearity, attention with normalization"
 SUPPOSED = "With random weights and branches as heavy as skip connections,"
 REPEATS = "repeats one layer, which no limit of depth and width here covers"
 FIXED = "lengths are fixed"
@@ -50,6 +51,10 @@ class Gauge(NamedTuple):
         """Return the number of the zone of a value, from 0."""
         return sum(value > border for border in self.breaks)
 
+    def reads(self, value: float) -> str:
+        """Return the number in words; a cosine is not 1 by rounding."""
+        return "> 0.99" if self is GAUGES[-1] and value > 0.995 else _short(value)
+
     def named(self) -> tuple[str, ...]:
         """Return what stands at the beginning of each zone, and at the end."""
         return self.marks or tuple(map(_short, (self.low, *self.breaks, self.high)))
@@ -67,16 +72,16 @@ GAUGES = (
           ("Gaussian", "non-Gaussian"),
           (", its outputs are nearly Gaussian",
            ", its outputs are visibly non-Gaussian")),
-    Gauge("β/log m", "Can a token keep to itself?", "β/log m =", 0, 3, False, (1.0,),
-          ("it spreads out", "it can"),
+    Gauge("β/log m", "Q = K: can a token keep to itself?", "β/log m =", 0, 3, False,
+          (1.0,), ("it spreads out", "it can"),
           (", no token can single itself out",
            ", with equal queries and keys a token would single itself out")),
-    Gauge("m/d", "Do tokens lie in one hemisphere?", "m/d =", 0.01, 1000, True, (2.0,),
-          ("they do", "they do not")),
+    Gauge("m/d", "Do random tokens share a hemisphere?", "m/d =", 0.01, 1000, True,
+          (2.0,), ("they do", "they do not")),
     # Each whole number has the room from half below to half above it.
     Gauge("softmax orders", "How many orders of the softmax?", "", 0.5, 16.5, True,
           (2.5,), ("two are enough", "three or more"), marks=("1", "2–3", "16")),
-    Gauge("cosine of shared layers", "If layers repeat, do tokens meet?", "cosine",
+    Gauge("cosine of shared layers", "Q = K, layers alike: do tokens meet?", "cosine",
           0, 1, False, (0.5, 0.9), ("they stay apart", "unclear", "met"),
           (", and, were all layers alike, its tokens would stay apart",
            ", and, were all layers alike, its tokens might stay apart or meet",
@@ -92,6 +97,7 @@ def regimes(
     *,
     other: str = "bert-base",
     told: str = GAUGES[0].name,
+    spread: float = 1.0,
     caption: str | None = None,
 ) -> Exhibit:
     r"""Live exhibit of the limits that a network of given sizes is near.
@@ -108,6 +114,9 @@ def regimes(
         Name of the model of a second stored picture.
     told : str
         Name of the gauge whose number is put into words when it opens.
+    spread : float
+        Standard deviation σ of a logit with which the first model opens. Where it is
+        not 1, gray marks say where the model stands with 1.
     caption : str, optional
         What to see, printed below.
 
@@ -119,12 +128,14 @@ def regimes(
     Raises
     ------
     ValueError
-        For the name of no model or of no gauge.
+        For the name of no model or of no gauge, and for a spread that the slider does
+        not reach.
     """
+    require_within("spread", spread, *SPREADS)
     names = [each.name for each in GAUGES]
     if told not in names:
         raise ValueError(f"told must be one of {', '.join(names)}, got {told!r}")
-    values, others = _sizes(model), _sizes(other)
+    values, others = _sizes(model) | {"spread": float(spread)}, _sizes(other)
     state: dict[str, Any] = {
         **_nodes(),
         "branch": BRANCH,
@@ -138,7 +149,7 @@ def regimes(
         "keys": LEAST_KEYS,
         "models": [each.title for each in PRESETS.values()],
         "special": [each.special for each in PRESETS.values()],
-        "unknown": UNKNOWN,
+        "unknown": [UNKNOWN, NORMALIZED],
         "fixed": [float(each.family.length_fixed) for each in PRESETS.values()],
         "shared": [float(each.family.layers_shared) for each in PRESETS.values()],
         "sizes": [[*_sizes(name).values()] for name in PRESETS],
@@ -257,8 +268,10 @@ def draw_regimes(
         k is not None and state[name][k] > 0 for name in ("fixed", "shared")
     )
     bare = reading["spread"]
+    base = reading  # where a published model stands with the usual logits
     if k is not None:  # normalized before each branch, which decides
-        reading["spread"] = reading["pre_norm"]
+        base = readings(state, **sizes | {"spread": 1.0})
+        reading["spread"] = base["spread"] = reading["pre_norm"]
     with style():
         fig = Figure(figsize=(4.2, 4.8))
         fig.set_layout_engine("none")
@@ -269,11 +282,13 @@ def draw_regimes(
             fixes = i == 0 and fixed
             _draw_gauge(ax, -i, gauge, None if fixes else reading)
             if not fixes:
-                _mark(ax, -i, gauge, reading[gauge.name])
+                if base[gauge.name] != reading[gauge.name]:
+                    _mark(ax, -i, gauge, base[gauge.name], COLORS[4])
+                _mark(ax, -i, gauge, reading[gauge.name], COLORS[1])
         if k is not None:  # what the lengths would do without normalization
-            _mark(ax, 0, GAUGES[0], bare, hollow=True)
+            _mark(ax, 0, GAUGES[0], bare, "none")
     named = _named(state, sizes, k)
-    heard = [f"{name} {_short(reading[name])}" for name, *_ in GAUGES]
+    heard = [f"{gauge.name} {gauge.reads(reading[gauge.name])}" for gauge in GAUGES]
     if fixed:
         heard[0] = FIXED
     said = ", ".join(heard)
@@ -314,9 +329,10 @@ def zone_of(gauge: Gauge, reading: Mapping[str, float]) -> int:
 
 def _model(state: State, sizes: Mapping[str, float]) -> int | None:
     """The number of the published model of these sizes, if there is one."""
-    # Several models have the same sizes: the one that was chosen comes first.
+    # Several models have the same sizes: the one that was chosen comes first. The last
+    # number is that of the logits, which a model need not keep.
     for k in (state["chosen"], *range(len(state["models"]))):
-        if state["sizes"][k] == [*sizes.values()]:
+        if [*state["sizes"][k]][:-1] == [*sizes.values()][:-1]:
             return int(k)
     return None
 
@@ -354,7 +370,7 @@ def _draw_gauge(
         ax.text(edge, top - 0.81, mark, fontsize=10.5, ha=side, va="center")
     shown = FIXED
     if reading is not None:
-        shown = f"{gauge.symbol} {_short(reading[gauge.name])}".strip()
+        shown = f"{gauge.symbol} {gauge.reads(reading[gauge.name])}".strip()
     ax.text(0, top - 0.12, gauge.question, fontsize=11.5, va="center")
     ax.text(1, top - 0.12, shown, fontsize=11.5, ha="right", va="center")
 
@@ -366,12 +382,10 @@ def _place(gauge: Gauge, x: float) -> float:
     return min(1.0, max(0.0, (x - a) / (b - a)))
 
 
-def _mark(
-    ax: Axes, top: float, gauge: Gauge, value: float, *, hollow: bool = False
-) -> None:
+def _mark(ax: Axes, top: float, gauge: Gauge, value: float, face: str) -> None:
     ax.plot(
-        _place(gauge, value), top - 0.32, "v", color="none" if hollow else COLORS[1],
-        markeredgecolor=INK, markersize=7, clip_on=False,
+        _place(gauge, value), top - 0.32, "v", color=face, markeredgecolor=INK,
+        markersize=7, clip_on=False,
     )  # fmt: skip
 
 

@@ -253,7 +253,8 @@ const run = (figure, data, make, kernels) => {
   if (buttons.children.length) controls.prepend(buttons);
   reset();
   const set = (pairs) => {
-    figure.scrollIntoView({ block: "nearest" });
+    // Of what is higher than the screen, the first picture is seen.
+    figure.scrollIntoView({ block: figure.offsetHeight > innerHeight ? "start" : "nearest" });
     act(() => {
       reset();
       for (const [name, value] of pairs.filter(([name]) => setters[name])) {

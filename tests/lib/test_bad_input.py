@@ -494,7 +494,7 @@ CALLS = {
         edge=6, across=0.5, up=0.25, network={"L": 12, "n": 768}, caption="See there."
     ),
     "exhibits.regimes": dict(
-        model="gpt2", other="vit-base", told="m/d", caption="See there."
+        model="gpt2", other="vit-base", told="m/d", spread=0.5, caption="See there."
     ),
     "regimes.describe": dict(
         width=64, depth=3, heads=4, tokens=32, key_width=16, temperature=4.0,
@@ -686,7 +686,7 @@ exhibits.film law=none eps=huge time=huge tokens=zero
   layer=none plane=none
 exhibits.globe x0=number,nan,zero,deep beta=huge opens=huge seed=nan rests=none
 exhibits.planes edge=nan across=nan up=nan network=number,inner-nan
-exhibits.regimes model=none
+exhibits.regimes model=none spread=huge
 regimes.describe width=nan depth=nan heads=nan tokens=nan key_width=nan
   temperature=zero residual_scale=nan layers_shared=none
 regimes.preset name=none
