@@ -60,7 +60,7 @@ lint: environment  ## style and types
 
 units: environment site  ## tests of lib, of the pipeline and of the site in a browser
 	@echo "tests: lib, pipeline, site"
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile -p no:nbval
 
 check-notebooks: environment  ## execute every notebook and compare its stored outputs
 	@echo "tests: notebooks, executed and compared ($(NBVAL))"
@@ -68,7 +68,7 @@ check-notebooks: environment  ## execute every notebook and compare its stored o
 
 check-coursework: grader  ## grade simulated submissions with nbgrader
 	@echo "tests: coursework, graded"
-	@$(GRADER) -m pytest -q -n 2 --dist loadfile coursework/tests
+	@$(GRADER) -m pytest -q -n 3 --dist loadfile coursework/tests
 
 notebooks: environment  ## execute the notebooks whose code changed, or of those one NB
 	@$(BIN)/python -m tools.notebooks $(NB)
