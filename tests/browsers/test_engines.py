@@ -31,6 +31,7 @@ return {
 SLIDERS = '[...document.querySelectorAll(".book-explorer input[type=range]")]'
 TO_FIRST_STOP = f"""
 const input = {SLIDERS}[values[0]];
+for (let fold = input; (fold = fold.parentElement?.closest("details")); ) fold.open = true;
 input.scrollIntoView({{ block: "center" }});
 input.value = 0;
 input.dispatchEvent(new Event("input", {{ bubbles: true }}));
