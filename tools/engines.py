@@ -29,6 +29,9 @@ KEYS = {
     "Shift": "\ue008",
     "Enter": "\ue007",
 }
+# Said of a formula of which Firefox has parsed a part when a script asks for the
+# layout; whether formulas have all their parts in the end, their test counts itself.
+CUT = "Invalid markup: Incorrect number of children for <m"
 # A window as narrow as a phone: the buttons of MiniBrowser would keep it wider.
 NARROW = "* { min-width: 0; padding: 0; margin: 0; border-width: 0; font-size: 1px; }"
 
@@ -106,8 +109,9 @@ class Firefox(Engine):
                 return answer["result"]
             if answer.get("method") == "log.entryAdded":
                 entry = answer["params"]
-                if entry["level"] == "error":
-                    self.errors.append(str(entry["text"]))
+                text = str(entry["text"])
+                if entry["level"] == "error" and not text.startswith(CUT):
+                    self.errors.append(text)
 
     def goto(self, address):
         self.errors.clear()

@@ -21,17 +21,24 @@ const width = (e) => e?.getBoundingClientRect().width ?? 0;
 const letters = (e) => [...e.querySelectorAll("mjx-c")];
 const drawn = (e) => width(e.querySelector("mjx-container")) > 0
   && letters(e).every((c) => getComputedStyle(c, "::before").content !== "none");
+const PARTS = { "mfrac, mover, munder, msub, msup, mroot": 2,
+  "msubsup, munderover": 3 };
 const text = document.querySelector(".bd-article, #search-results")?.innerText ?? "";
 return {
   "too few words": text.length < 100 && !location.pathname.endsWith("search.html"),
   "formulas as source": all(".bd-article .math").filter((e) => !drawn(e)).length,
+  "formulas without all parts": Object.entries(PARTS).flatMap(([names, count]) =>
+    [...document.querySelectorAll(names)].filter((e) => e.childElementCount !== count),
+  ).length,
   "pixels to scroll sideways": document.documentElement.scrollWidth - innerWidth,
   "figures too small": all(".book-figure svg").filter((e) => width(e) < 100).length,
 };"""
 SLIDERS = '[...document.querySelectorAll(".book-explorer input[type=range]")]'
 TO_FIRST_STOP = f"""
 const input = {SLIDERS}[values[0]];
-for (let fold = input; (fold = fold.parentElement?.closest("details")); ) fold.open = true;
+document.querySelectorAll("details").forEach((fold) => {{
+  if (fold.contains(input)) fold.open = true;
+}});
 input.scrollIntoView({{ block: "center" }});
 input.value = 0;
 input.dispatchEvent(new Event("input", {{ bubbles: true }}));
