@@ -52,8 +52,8 @@ export default ({ stage, state, values, call, act, put }) => {
   };
   const zone = (value, i) => state.zones[i].split("|").slice(1).filter((_, k) => value > state.breaks[2 * i + k]).length;
   // A cosine is not 1 by rounding.
-  const reads = (i) => (i === 5 && now.shown[i] > 0.995 ? "> 0.99" : few(now.shown[i]).replace("less than", "<"));
-  const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${reads(i)}`.trim());
+  const reads = (i) => (i === 5 && now.shown[i] > 0.995 ? "more than 0.99" : few(now.shown[i]));
+  const number = (i) => (now.zones[i] < 0 ? state.constant : `${state.symbols[i]} ${reads(i).replace("less than", "<").replace("more than", ">")}`.trim());
   const normalizes = () => chosen !== -1;
   // Whether a published model has these sizes, and these logits unless they are left out.
   const same = (k, names = NAMES) => names.every((name, i) => values[name] === state.sizes[NAMES.length * k + i]);
@@ -197,7 +197,7 @@ export default ({ stage, state, values, call, act, put }) => {
       if ("told" in word) told = Number(word.told);
     },
     text() {
-      const [, kurtosis, , , order, cosine] = now.shown;
+      const [, kurtosis, , , order] = now.shown;
       const { time } = now;
       const special = state.special[chosen];
       const percent = (share) => `${short(100 * share)}\u00a0%`;
@@ -214,7 +214,7 @@ export default ({ stage, state, values, call, act, put }) => {
         `If queries are keys, a token keeps ${percent(now.tied)} of its attention on average over random keys, and ${percent(now.orthogonal)} if its other logits are 0. If they are independent, as before training, it keeps ${percent(1 / values.tokens)}, and effectively sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `With logits of this size the softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `Were one layer repeated, with equal queries and keys, many heads and normalization after it, the cosine of tokens would go from 0 to ${cosine > 0.995 ? "more than 0.99" : few(cosine)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,
+        `Were one layer repeated, with equal queries and keys, many heads and normalization after it, the cosine of tokens would go from 0 to ${reads(5)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,
       ];
       return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown[Number(normalizes())]}.`;
     },

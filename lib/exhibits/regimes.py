@@ -269,8 +269,9 @@ def draw_regimes(
     )
     bare = reading["spread"]
     base = reading  # where a published model stands with the usual logits
-    if k is not None:  # normalized before each branch, which decides
+    if k is not None and spread != 1:
         base = readings(state, **sizes | {"spread": 1.0})
+    if k is not None:  # normalized before each branch, which decides
         reading["spread"] = base["spread"] = reading["pre_norm"]
     with style():
         fig = Figure(figsize=(4.2, 4.8))
