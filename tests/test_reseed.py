@@ -84,25 +84,24 @@ def test_one_page_is_run_and_the_others_keep_their_record(tmp_path, monkeypatch)
     stale = {"page": "chapters/1-test", "claim": "gone", "passed": 0, "runs": 2}
     record = tmp_path / reseed.RESULTS
     record.parent.mkdir()
-    record.write_text(json.dumps({"offsets": [1, 2], "claims": [stale, other]}))
+    record.write_text(json.dumps({"claims": [stale, other]}))
     monkeypatch.setattr(reseed, "texts", lambda root: [path])
-    chosen, kept = reseed._chosen("1-test", [1, 2], tmp_path)
+    chosen, kept = reseed._chosen("1-test", tmp_path)
     assert chosen == [path] and kept == [other]
-    assert reseed._chosen(None, [1, 2], tmp_path) == ([path], [])
+    assert reseed._chosen(None, tmp_path) == ([path], [])
     with pytest.raises(PipelineError, match="--page must be one of 1-test, got x"):
-        reseed._chosen("x", [1, 2], tmp_path)
-    with pytest.raises(PipelineError, match="the record has the offsets"):
-        reseed._chosen("1-test", [1, 3], tmp_path)
+        reseed._chosen("x", tmp_path)
 
 
-def test_new_claims_are_run_and_what_they_need(tmp_path, monkeypatch):
-    """Of two claims one is in the record; the cells of the other alone are run."""
+def test_runs_that_claims_lack_are_added_to_those_they_had(tmp_path, monkeypatch):
+    """Of three claims one lacks none, one a run, one both; what they need is run."""
     cells = [
-        "import os\nfrom lib.claims import verify",
+        "import os\nfrom lib.claims import verify\n"
+        "offset = float(os.environ['ATTENTION_LIMIT_SEED_OFFSET'])",
         "x = 1\nverify('known', measured=x, at_least=0.0)",
         "y = 2",
         "verify('new', measured=y, at_least=0.0)\n"
-        "verify('also known', measured=y, at_least=0.0)",
+        "verify('also known', measured=offset, at_least=-1.0)",
     ]
     path = book(tmp_path, cells)
     notebook = nbformat.read(path.with_suffix(".ipynb"), 4)
@@ -122,10 +121,10 @@ def test_new_claims_are_run_and_what_they_need(tmp_path, monkeypatch):
         {**row, "id": anchor(claim), "claim": claim}
         for claim in ("known", "gone", "also known")
     )
-    few["runs"] = few["passed"] = 1
+    few |= {"runs": 1, "passed": 0, "words": {"FAILS": 1}, "least": -3.0}
     record = tmp_path / reseed.RESULTS
     record.parent.mkdir()
-    record.write_text(json.dumps({"offsets": [1, 2], "claims": [known, gone, few]}))
+    record.write_text(json.dumps({"claims": [known, gone, few]}))
     for name in ("pyproject.toml", "requirements.lock"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -135,15 +134,18 @@ def test_new_claims_are_run_and_what_they_need(tmp_path, monkeypatch):
     monkeypatch.setattr(reseed, "ProcessPoolExecutor", OneByOne)
     ran = []
     monkeypatch.setattr(reseed, "claim_cells", kept_in(ran, reseed.claim_cells))
-    assert reseed.main(["2", "--new"], tmp_path) == 0
+    assert reseed.main(["2", "--new"], tmp_path) == 1  # as one had failed before
     assert ran == [[cells[0], cells[2], cells[3]]] * 2
     rows = json.loads(record.read_text())["claims"]
     assert [(each["claim"], each["runs"]) for each in rows] == [
         ("known", 2), ("new", 2), ("also known", 2),
     ]  # fmt: skip
-    assert reseed.main(["2", "--new"], tmp_path) == 0 and len(ran) == 2
-    with pytest.raises(PipelineError, match=r"the record has the offsets \[1, 2\]"):
-        reseed.main(["1", "--new"], tmp_path)
+    # The first of its runs is the one of the record, which failed: it is not repeated.
+    assert rows[2]["words"] == {"FAILS": 1, "HOLDS": 1} and rows[2]["passed"] == 1
+    assert (rows[2]["least"], rows[2]["largest"]) == (-3.0, 2.0)
+    for fewer in ("2", "1"):
+        assert reseed.main([fewer, "--new"], tmp_path) == 1 and len(ran) == 2
+    assert json.loads(record.read_text())["claims"] == rows
 
 
 def anchor(claim):

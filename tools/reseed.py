@@ -99,6 +99,7 @@ def outcomes(
         outcomes_of_page.append(
             {
                 "page": page_name(path),
+                "offset": offset,
                 "id": verdict.anchor,
                 "claim": verdict.claim,
                 "word": verdict.word,
@@ -126,7 +127,7 @@ def outcomes(
     return outcomes_of_page
 
 
-def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def summary(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each claim how often it came out as stated, and what was measured."""
     grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in runs:
@@ -190,9 +191,12 @@ def _rate(rows: list[dict[str, Any]], wrong: int) -> Rate:
     return Rate(len(rows), sum(row["runs"] for row in rows), wrong)
 
 
-def _chosen(
-    page: str | None, offsets: list[int], root: Path
-) -> tuple[list[Path], list[dict[str, Any]]]:
+def _recorded(root: Path) -> list[dict[str, Any]]:
+    claims: list[dict[str, Any]] = json.loads((root / RESULTS).read_text())["claims"]
+    return claims
+
+
+def _chosen(page: str | None, root: Path) -> tuple[list[Path], list[dict[str, Any]]]:
     """Texts to run, and the recorded claims of the pages that are not run."""
     paths = list(texts(root))
     if page is None:
@@ -201,33 +205,19 @@ def _chosen(
     if not chosen:
         names = ", ".join(path.stem for path in paths)
         raise PipelineError(f"--page must be one of {names}, got {page}")
-    record = json.loads((root / RESULTS).read_text("utf-8"))
-    if record["offsets"] != offsets:
-        raise PipelineError(f"the record has the offsets {record['offsets']}")
-    others = [row for row in record["claims"] if Path(row["page"]).name != page]
-    return chosen, others
+    return chosen, [row for row in _recorded(root) if Path(row["page"]).name != page]
 
 
-def _lacking(
-    paths: list[Path], count: int, root: Path
-) -> tuple[dict[Path, dict[str, int]], list[dict[str, Any]]]:
-    """Claims with fewer runs than asked for, by text, and the record of the others.
-
-    Of the former the numbers of their cells.
-    """
-    record = json.loads((root / RESULTS).read_text("utf-8"))
-    if record["offsets"][1] > count:
-        raise PipelineError(f"the record has the offsets {record['offsets']}")
-    known = {(r["page"], r["id"]): r for r in record["claims"] if r["runs"] >= count}
-    ids: dict[Path, dict[str, int]] = {}
-    kept = []
-    for path in paths:
-        for row in page_rows(path, root):
-            if (row.page, row.id) in known:
-                kept.append(known[row.page, row.id])
-            else:
-                ids.setdefault(path, {})[row.id] = row.cell
-    return ids, kept
+def together(had: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """One row of the record for the runs of a claim in two of them."""
+    return {
+        **more,
+        "passed": had["passed"] + more["passed"],
+        "runs": had["runs"] + more["runs"],
+        "words": dict(Counter(had["words"]) + Counter(more["words"])),
+        "least": min(had["least"], more["least"]),
+        "largest": max(had["largest"], more["largest"]),
+    }
 
 
 def finished(journal: Path, current: dict[str, str]) -> dict[tuple[str, int], Any]:
@@ -260,24 +250,22 @@ def _deaf() -> None:
 
 
 def run_all(
-    paths: list[Path],
-    offsets: Iterable[int],
+    offsets: Mapping[Path, Iterable[int]],
     root: Path,
-    ids: Mapping[Path, Mapping[str, int]] | None = None,
+    asked: Mapping[Path, Mapping[str, int]],
 ) -> list[Any]:
-    """Outcomes of all pages under all offsets; what the journal has is not run.
+    """Outcomes of each page under its offsets; what the journal has is not run.
 
-    ``ids`` are those of the claims that are asked for, with their cells; without them
-    it is all.
+    ``asked`` has the ids of the claims of a page that are asked for, with their cells;
+    of a page that it lacks it is all.
     """
     from tqdm import tqdm
 
     journal = root / JOURNAL
-    asked = {p: None if ids is None else ids[p] for p in paths}
-    current = {p.stem: made_from(p, root, asked[p]) for p in paths}
+    current = {path.stem: made_from(path, root, asked.get(path)) for path in offsets}
     journal.parent.mkdir(exist_ok=True)
     kept = finished(journal, current)
-    wanted = [(path, offset) for path in paths for offset in offsets]
+    wanted = [(path, offset) for path in offsets for offset in offsets[path]]
     todo = [each for each in wanted if (each[0].stem, each[1]) not in kept]
     if len(todo) < len(wanted):
         print(f"reseed: {len(wanted) - len(todo)} of {len(wanted)} runs were kept")
@@ -287,7 +275,9 @@ def run_all(
         journal.open("a", encoding="utf-8") as file,
     ):
         file.write("\n")  # after a line that was cut
-        tasks = {pool.submit(outcomes, *each, asked[each[0]]): each for each in todo}
+        tasks = {
+            pool.submit(outcomes, *each, asked.get(each[0])): each for each in todo
+        }
         failure: BaseException | None = None
         try:
             for task in tqdm(as_completed(tasks), total=len(tasks), desc="reseed"):
@@ -314,32 +304,51 @@ def run_all(
     return [run for path, offset in wanted for run in kept[path.stem, offset]]
 
 
+def _completed(paths: list[Path], count: int, root: Path) -> list[dict[str, Any]]:
+    """The record of the pages, with the runs that their claims have not had yet."""
+    rows = {(row["page"], row["id"]): row for row in _recorded(root)}
+    had = Counter({key: row["runs"] for key, row in rows.items()})
+    lacking: dict[Path, dict[str, int]] = {}  # cells by id
+    first: dict[Path, int] = {}  # offset that one of them lacks
+    claims = [(path, row) for path in paths for row in page_rows(path, root)]
+    for path, row in claims:
+        if had[row.page, row.id] < count:
+            lacking.setdefault(path, {})[row.id] = row.cell
+            first[path] = min(first.get(path, count), had[row.page, row.id] + 1)
+    offsets = {path: range(first[path], count + 1) for path in first}
+    runs = run_all(offsets, root, lacking)
+    for more in summary(r for r in runs if r["offset"] > had[r["page"], r["id"]]):
+        key = more["page"], more["id"]
+        rows[key] = together(rows[key], more) if key in rows else more
+    return [rows[row.page, row.id] for _, row in claims]
+
+
 def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="tools.reseed", description=__doc__)
     parser.add_argument("offsets", type=int, help="how many, at least 1")
     parser.add_argument("--page", help="only this one; the others keep their record")
     parser.add_argument(
-        "--new", action="store_true", help="only claims with fewer runs in the record"
+        "--new", action="store_true", help="only runs that the record lacks"
     )
-    asked = parser.parse_args(argv)
-    count = asked.offsets
+    options = parser.parse_args(argv)
+    count = options.offsets
     if count < 1:
         raise PipelineError(f"offsets must be at least 1, got {count}")
     with exclusive(root / RESULTS.parent, "make reseed"):
-        paths, others = _chosen(asked.page, [1, count], root)
-        ids = None
-        if asked.new:
-            ids, kept = _lacking(paths, count, root)
-            paths, others = [*ids], others + kept
-        runs = run_all(paths, range(1, count + 1), root, ids)
-        claims = sorted(others + summary(runs), key=lambda row: row["page"])
-        result = {"date": today(), "offsets": [1, count], "claims": claims}
+        paths, others = _chosen(options.page, root)
+        if options.new:
+            rows = _completed(paths, count, root)
+        else:
+            whole = dict.fromkeys(paths, range(1, count + 1))
+            rows = summary(run_all(whole, root, {}))
+        claims = sorted(others + rows, key=lambda row: row["page"])
+        result = {"date": today(), "claims": claims}
         replace(root / RESULTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
         (root / JOURNAL).unlink()
     failing = [row for row in claims if row["passed"] < row["runs"]]
     for row in failing:
         print(f"reseed: {row['passed']} of {row['runs']}: {row['claim']}")
-    print(f"reseed: {len(claims)} claims, {count} offsets, {len(failing)} failing")
+    print(f"reseed: {len(claims)} claims, {len(failing)} failing")
     return 1 if failing else 0
 
 

@@ -14,6 +14,7 @@ from docutils import nodes
 from tools.command import ROOT
 from tools.mutants.claims_record import RECORD as MUTANTS
 from tools.reseed import RESULTS as RESEED
+from tools.reseed import counts_of_runs
 from tools.site.directives import Page, table
 from tools.verdicts import Row, statement_kinds
 
@@ -98,12 +99,12 @@ class Scoreline(Page):
         words = Counter(row.word for row in self.rows)
         record = self.read(RESEED)
         failing = sum(each["passed"] < each["runs"] for each in record["claims"])
-        first, last = record["offsets"]
+        seeds = max(counts_of_runs(record["claims"]))
         link = self.cross_reference("scoreboard", "std", "doc", f"/{SCOREBOARD}")
         text = (
             f"{len(self.rows)} such verdicts stand here: {words['HOLDS']} claims"
             f" hold, {words['REFUTED']} were meant to fail and do. Under up"
-            f" to {last - first + 1} fresh seeds {failing or 'none'} of them came out"
+            f" to {seeds} fresh seeds {failing or 'none'} of them came out"
             " otherwise. All are on the "
         )
         return [nodes.paragraph("", "", nodes.Text(text), link, nodes.Text("."))]
