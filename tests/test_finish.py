@@ -1,9 +1,11 @@
 """What finishes a page of the theme, and what a theme that changed is met with."""
 
 import re
+from copy import copy
 
 import matplotlib.pyplot as plt
 import pytest
+from bs4 import BeautifulSoup
 
 from lib.figures.svg import render
 from tools.command import ROOT, PipelineError
@@ -54,6 +56,30 @@ def test_page_of_the_theme_is_finished():
     # Behind the text, in their order and as they were.
     ours, theirs = body.index('<script>one("</p>" && 1)</script>'), body.index("two.js")
     assert body.index("</nav>") < ours < theirs < body.index("</body>")
+
+
+ASKED = (
+    "p", "P", "svg path", "clippath", "main > .a", ".a .b", "p.a.b", "#x", "p#x, .b",
+    "[id]", "[ID]", "a[href^='#']", "[class!=a]", "p:not(.a)", "p:has(> b)", ".gone",
+    ":is(p, b)", "*", "main > *", ":scope > p", "p:first-child", "template",
+    "template p", "div .a", "input", "p, p.a",
+)  # fmt: skip
+ODD = """<main class="a"><p class="a b" id="x">1<b>2</b></p><p id="y">3</p>
+<div><template><p class="a">4</p><template><p>5</p></template></template>
+<p class="b">6<a href="#x">7</a></p></div><input class="a"/>
+<svg><clipPath id="z"><path class="b" d="M0 0"/></clipPath></svg></main>"""
+
+
+@pytest.mark.parametrize("selector", ASKED)
+def test_elements_are_selected_as_beautiful_soup_selects_them(selector):
+    fast, plain = parsed(ODD), BeautifulSoup(ODD, "html.parser")
+    assert str(fast) == str(plain)
+    for place in (None, "main", "div", "template", "p"):
+        mine, other = (t.select_one(place) if place else t for t in (fast, plain))
+        for ours, theirs in ((mine, other), (copy(mine), copy(other))):
+            found = [*map(str, ours.select(selector))]
+            assert found == [*map(str, theirs.select(selector))]
+        assert len(mine.select(selector, limit=1)) == bool(other.select(selector))
 
 
 @pytest.mark.parametrize(
