@@ -35,13 +35,13 @@ class _Selecting(Tag):
         asked = None if args or options else _last_parts(selector)
         if asked is None:
             return super().select(selector, *args, **options)
-        found = [each for each in asked.may_be(self) if not self._hides(each)]
+        found = [each for each in asked.may_be(self) if self._shows(each)]
         return ResultSet(None, soupsieve.compile(selector).filter(found))
 
-    def _hides(self, element: Tag) -> bool:
-        """Whether a template has the element: what is in one is on no page."""
+    def _shows(self, element: Tag) -> bool:
+        """True unless a template has the element: what is in one is on no page."""
         within = takewhile(lambda each: each is not self, element.parents)
-        return any(each.name == "template" for each in within)
+        return all(each.name != "template" for each in within)
 
 
 class _Element(_Selecting):
@@ -78,7 +78,7 @@ class _Asked(NamedTuple):
 
 @cache
 def _last_parts(selector: str) -> _Asked | None:
-    """What the elements of a selector have; None where that is not said.
+    """Names, classes and keys that a selector asks for; None where it does not say.
 
     None as well where it matters in what one selects.
     """
