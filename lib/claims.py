@@ -199,7 +199,10 @@ def verify(
     status = np.where(np.isfinite(values), status, _FAILS)
     # The worst entry: the gravest verdict, then the least distance to spare.
     slack = np.where(status == status.max(), inside - margin, np.inf)
-    worst = _first_smallest(slack, (tolerance or float(np.abs(target).max())) / 100)
+    # Entries are as bad where they differ by a tenth of what is printed.
+    worst = _first_smallest(
+        slack, (tolerance or float(np.abs(target).max()) / 100) / 100
+    )
     word = ("REFUTED" if refuted else "HOLDS", "INCONCLUSIVE", "FAILS")[status[worst]]
     if values.ndim:
         relation += f" (worst of {values.size} entries)"
