@@ -155,7 +155,8 @@ def draw_weights(
         fig,
         alt=f"Query {names[round(query)]} at τ₀ = {temperature:.3g}: the weights of"
         f" {len(names)} garments, from {exact.min():.2f} to {exact.max():.2f}, as bars,"
-        f" and the polynomial of order {degree} as lines, off by at most {gap:.2g}.",
+        f" and the polynomial of order {degree} as lines, with the largest error"
+        f" {gap:.2g}.",
         caption=f"Query: {names[round(query)]}; τ₀ = {temperature:.3g}, order {degree}."
         " Bars: exact weights. Lines: the polynomial. Dashed: equal weights.",
     )
