@@ -56,6 +56,18 @@ def test_cells_that_change_what_a_claim_reads_are_kept():
     assert reseed.claim_cells(cells, {4}) == []
 
 
+def test_a_check_is_what_its_cells_do():
+    """Neither comments nor imports are part of it, and what it needs not is not."""
+    same = [cell.replace(" = ", "=") + "  # so" for cell in CELLS]
+    same[0] = f"import math\n{same[0]}"
+    same[3] = "picture = another(data)"
+    other = [*CELLS]
+    other[2] = other[2].replace("7", "8")
+    assert reseed.check_of(same, 6) == reseed.check_of(CELLS, 6)
+    assert reseed.check_of(other, 6) != reseed.check_of(CELLS, 6)
+    assert reseed.check_of(other, 7) == reseed.check_of(CELLS, 7)
+
+
 def test_each_offset_draws_anew_and_failures_are_recorded(
     tmp_path, monkeypatch, capsys
 ):
@@ -94,7 +106,8 @@ def test_one_page_is_run_and_the_others_keep_their_record(tmp_path, monkeypatch)
 
 
 def test_runs_that_claims_lack_are_added_to_those_they_had(tmp_path, monkeypatch):
-    """Of three claims one lacks none, one a run, one both; what they need is run."""
+    """Of four claims one lacks none, one a run, two both, as the check of one of them
+    has changed; what they need is run."""
     cells = [
         "import os\nfrom lib.claims import verify\n"
         "offset = float(os.environ['ATTENTION_LIMIT_SEED_OFFSET'])",
@@ -102,29 +115,34 @@ def test_runs_that_claims_lack_are_added_to_those_they_had(tmp_path, monkeypatch
         "y = 2",
         "verify('new', measured=y, at_least=0.0)\n"
         "verify('also known', measured=offset, at_least=-1.0)",
+        "verify('another check', measured=3, at_least=0.0)",
     ]
     path = book(tmp_path, cells)
     notebook = nbformat.read(path.with_suffix(".ipynb"), 4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell, claims in ((code[1], ["known"]), (code[3], ["new", "also known"])):
+    of_cells = {1: ["known"], 3: ["new", "also known"], 4: ["another check"]}
+    for number, claims in of_cells.items():
         for claim in claims:
             verdict = {
                 "id": anchor(claim), "claim": claim,
                 "word": "HOLDS", "statement": None, "numbers": "",
             }  # fmt: skip
             data = {MIME_TYPE: verdict, "text/html": ""}
-            cell.outputs.append(new_output("display_data", data))
+            code[number].outputs.append(new_output("display_data", data))
     nbformat.write(notebook, path.with_suffix(".ipynb"))
     row = {"page": "chapters/1-test", "passed": 2, "runs": 2}
     row |= {"words": {"HOLDS": 2}, "least": 1.0, "largest": 1.0}
-    known, gone, few = (
-        {**row, "id": anchor(claim), "claim": claim}
-        for claim in ("known", "gone", "also known")
-    )
+    known, gone, few, other = (
+        {**row, "id": anchor(claim), "claim": claim, "check": check}
+        for claim, check in (
+            ("known", reseed.check_of(cells, 1)), ("gone", ""),
+            ("also known", reseed.check_of(cells, 3)), ("another check", "of before"),
+        )
+    )  # fmt: skip
     few |= {"runs": 1, "passed": 0, "words": {"FAILS": 1}, "least": -3.0}
     record = tmp_path / reseed.RESULTS
     record.parent.mkdir()
-    record.write_text(json.dumps({"claims": [known, gone, few]}))
+    record.write_text(json.dumps({"claims": [known, gone, few, other]}))
     for name in ("pyproject.toml", "requirements.lock"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -132,34 +150,32 @@ def test_runs_that_claims_lack_are_added_to_those_they_had(tmp_path, monkeypatch
     monkeypatch.setattr(reseed, "texts", lambda root: [path])
     monkeypatch.setattr(reseed, "page_name", lambda path: "chapters/1-test")
     monkeypatch.setattr(reseed, "ProcessPoolExecutor", OneByOne)
-    ran = []
-    monkeypatch.setattr(reseed, "claim_cells", kept_in(ran, reseed.claim_cells))
+    asked, outcomes = [], reseed.outcomes
+
+    def noted(path, offset, ids):
+        asked.append((offset, sorted(ids.values())))
+        return outcomes(path, offset, ids)
+
+    monkeypatch.setattr(reseed, "outcomes", noted)
     assert reseed.main(["2", "--new"], tmp_path) == 1  # as one had failed before
-    assert ran == [[cells[0], cells[2], cells[3]]] * 2
+    assert asked == [(1, [3, 3, 4]), (2, [3, 3, 4])]
+    assert reseed.claim_cells(cells, {3, 4}) == [cells[0], *cells[2:]]
     rows = json.loads(record.read_text())["claims"]
     assert [(each["claim"], each["runs"]) for each in rows] == [
-        ("known", 2), ("new", 2), ("also known", 2),
+        ("known", 2), ("new", 2), ("also known", 2), ("another check", 2),
     ]  # fmt: skip
+    assert rows[0] == known and rows[3]["least"] == 3
     # The first of its runs is the one of the record, which failed: it is not repeated.
     assert rows[2]["words"] == {"FAILS": 1, "HOLDS": 1} and rows[2]["passed"] == 1
     assert (rows[2]["least"], rows[2]["largest"]) == (-3.0, 2.0)
+    monkeypatch.setattr(reseed, "outcomes", None)  # nothing is run any more
     for fewer in ("2", "1"):
-        assert reseed.main([fewer, "--new"], tmp_path) == 1 and len(ran) == 2
+        assert reseed.main([fewer, "--new"], tmp_path) == 1
     assert json.loads(record.read_text())["claims"] == rows
 
 
 def anchor(claim):
     return verify(claim, measured=1.0, at_least=0.0).anchor
-
-
-def kept_in(results, function):
-    """The function, whose results are kept in a list as well."""
-
-    def call(*args):
-        results.append(function(*args))
-        return results[-1]
-
-    return call
 
 
 def test_what_was_run_is_kept_when_a_later_run_stops(tmp_path, monkeypatch, capfd):

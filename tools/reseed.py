@@ -28,7 +28,7 @@ from lib.claims import SEED_OFFSET, Verdict
 from tools.command import ROOT, PipelineError, exclusive, replace, run_main, today
 from tools.digests import digests
 from tools.texts import texts
-from tools.verdicts import code_of, page_name, page_rows, recorded
+from tools.verdicts import Row, code_of, page_name, page_rows, recorded
 
 RESULTS = Path("chapters/reference/reseed.json")
 #: Runs of a command that has not ended yet, a line each.
@@ -78,6 +78,21 @@ def _used(tree: ast.AST) -> Iterator[str]:
             yield node.id
 
 
+def check_of(cells: list[str], number: int) -> str:
+    """Digest of the cell with this number and of those that it depends on.
+
+    Of what they do: not of comments, nor of names that are imported.
+    """
+    trees = [ast.parse(cell) for cell in claim_cells(cells, {number})]
+    lines = [
+        ast.unparse(statement)
+        for tree in trees
+        for statement in tree.body
+        if not isinstance(statement, ast.Import | ast.ImportFrom)
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
+
+
 def outcomes(
     path: Path, offset: int, ids: Mapping[str, int] | None = None
 ) -> list[dict[str, Any]]:
@@ -96,10 +111,12 @@ def outcomes(
     def keep(verdict: Verdict) -> None:
         if ids is not None and verdict.anchor not in ids:
             return
+        number = len(done)
         outcomes_of_page.append(
             {
                 "page": page_name(path),
                 "offset": offset,
+                "check": check_of(chosen, number),
                 "id": verdict.anchor,
                 "claim": verdict.claim,
                 "word": verdict.word,
@@ -110,6 +127,7 @@ def outcomes(
         )
 
     namespace: dict[str, Any] = {}
+    done: list[str] = []
     try:
         # Runs already share the cores out, and a pool of workers that a run left behind
         # would keep its process alive for the five minutes that they wait for work.
@@ -120,6 +138,7 @@ def outcomes(
         ):
             for cell in chosen:
                 exec(compile(cell, path.stem, "exec"), namespace)
+                done.append(cell)
     except Exception as error:
         raise PipelineError(
             f"{page_name(path)}, offset {offset}: {type(error).__name__}: {error}"
@@ -137,6 +156,7 @@ def summary(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             "page": page,
             "id": key,
             "claim": each[0]["claim"],
+            "check": each[0]["check"],
             "passed": sum(run["passed"] for run in each),
             "runs": len(each),
             "words": dict(Counter(run["word"] for run in each)),
@@ -304,13 +324,33 @@ def run_all(
     return [run for path, offset in wanted for run in kept[path.stem, offset]]
 
 
+def _current(
+    paths: list[Path], root: Path
+) -> tuple[list[tuple[Path, Row]], dict[tuple[str, str], str]]:
+    """The claims of the pages, and the digest of the check of each."""
+    claims, checks = [], {}
+    for path in paths:
+        cells = code_of(path)
+        for row in page_rows(path, root):
+            claims.append((path, row))
+            checks[row.page, row.id] = check_of(cells, row.cell)
+    return claims, checks
+
+
 def _completed(paths: list[Path], count: int, root: Path) -> list[dict[str, Any]]:
-    """The record of the pages, with the runs that their claims have not had yet."""
-    rows = {(row["page"], row["id"]): row for row in _recorded(root)}
+    """The record of the pages, with the runs that their claims have not had yet.
+
+    Of a claim whose check has changed no run counts.
+    """
+    claims, checks = _current(paths, root)
+    rows = {
+        (row["page"], row["id"]): row
+        for row in _recorded(root)
+        if checks.get((row["page"], row["id"])) == row["check"]
+    }
     had = Counter({key: row["runs"] for key, row in rows.items()})
     lacking: dict[Path, dict[str, int]] = {}  # cells by id
     first: dict[Path, int] = {}  # offset that one of them lacks
-    claims = [(path, row) for path in paths for row in page_rows(path, root)]
     for path, row in claims:
         if had[row.page, row.id] < count:
             lacking.setdefault(path, {})[row.id] = row.cell
