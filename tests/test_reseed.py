@@ -57,15 +57,18 @@ def test_cells_that_change_what_a_claim_reads_are_kept():
 
 
 def test_a_check_is_what_its_cells_do():
-    """Neither comments nor imports are part of it, and what it needs not is not."""
+    """Neither comments, imports and names of claims are part of it, nor the rest."""
     same = [cell.replace(" = ", "=") + "  # so" for cell in CELLS]
     same[0] = f"import math\n{same[0]}"
     same[3] = "picture = another(data)"
+    same[6] = same[6].replace("x is positive", "x is above 0")
     other = [*CELLS]
     other[2] = other[2].replace("7", "8")
     assert reseed.check_of(same, 6) == reseed.check_of(CELLS, 6)
     assert reseed.check_of(other, 6) != reseed.check_of(CELLS, 6)
     assert reseed.check_of(other, 7) == reseed.check_of(CELLS, 7)
+    other[6] = other[6].replace("at_least=0.0", "at_least=0.1")
+    assert reseed.check_of([*CELLS[:6], other[6]], 6) != reseed.check_of(CELLS, 6)
 
 
 def test_each_offset_draws_anew_and_failures_are_recorded(

@@ -85,10 +85,11 @@ GAUGES = (
           0, 1, False, (0.5, 0.9), ("they stay apart", "unclear", "met"),
           (", and, were all layers alike, its tokens would stay apart",
            ", and, were all layers alike, its tokens might stay apart or meet",
-           ", and, were all layers alike, its tokens would meet")),
+           ", and, were all layers alike and heads many, its tokens would meet")),
 )  # fmt: skip
-# The cosine is that of many heads. From so many on networks passed ½ where it is above
-# 0.9 (simulated); with fewer they may stay apart at any value.
+# The cosine is that of many heads. From so many on networks of twelve layers passed ½
+# where it is above 0.9 (simulated); deeper ones may need more, and with fewer than these
+# they may stay apart at any value.
 ENOUGH_HEADS = 4
 
 
