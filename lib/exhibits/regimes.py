@@ -88,8 +88,8 @@ GAUGES = (
            ", and, were all layers alike and heads many, its tokens would meet")),
 )  # fmt: skip
 # The cosine is that of many heads. From so many on networks of twelve layers passed ½
-# where it is above 0.9 (simulated); deeper ones may need more, and with fewer than these
-# they may stay apart at any value.
+# where it is above 0.9 (simulated); deeper ones may need more. With fewer heads than
+# these tokens may stay apart at any value.
 ENOUGH_HEADS = 4
 
 
