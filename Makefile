@@ -9,8 +9,6 @@ BIN := .venv/bin
 GRADER := .venv-grading/bin/python
 COURSE ?= _build/course
 JOBS ?= 2
-LINES := $(if $(filter output-sync,$(.FEATURES)),--output-sync=line)
-PARTS := lint units check-notebooks check-coursework
 
 # One thread for the linear algebra: results and timings then do not depend on cores.
 export OPENBLAS_NUM_THREADS := 1
@@ -54,9 +52,7 @@ reading: environment site  ## measure how pages read beside their targets; PAGE=
 check: environment  ## check PAGE=3: notebook, packages, browser; alone: what you changed
 	@$(BIN)/python -m tools.check $(PAGE) --compare=$(NBVAL)
 
-# Two at a time: while a page is built, or the last test of one of them runs, no core idles.
-test: environment grader  ## everything a change must pass
-	@$(MAKE) --no-print-directory --jobs 2 $(LINES) $(PARTS)
+test: lint units check-notebooks check-coursework  ## everything a change must pass
 
 lint: environment  ## style and types
 	@echo "lint: ruff and mypy"
