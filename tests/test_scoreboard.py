@@ -36,6 +36,8 @@ def board(site, browser):
     page.on("console", lambda m: m.type == "error" and seen.append(m.text))
     page.on("pageerror", lambda error: seen.append(str(error)))
     page.goto(site + ADDRESS, wait_until="networkidle")
+    # Until it has arrived, what is far below the window has no text that is seen.
+    page.locator("html:not([data-arriving])").wait_for(state="attached")
     yield page
     context.close()
     assert seen == []
