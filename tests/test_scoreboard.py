@@ -37,7 +37,7 @@ def board(site, browser):
     page.on("pageerror", lambda error: seen.append(str(error)))
     page.goto(site + ADDRESS, wait_until="networkidle")
     # Until it has arrived, what is far below the window has no text that is seen.
-    page.locator("html:not([data-arriving])").wait_for(state="attached")
+    expect(page.locator("html[data-arriving]")).to_have_count(0)
     yield page
     context.close()
     assert seen == []

@@ -116,12 +116,10 @@ def outcomes(
     def keep(verdict: Verdict) -> None:
         if ids is not None and verdict.anchor not in ids:
             return
-        number = len(done)
         outcomes_of_page.append(
             {
                 "page": page_name(path),
                 "offset": offset,
-                "check": check_of(chosen, number),
                 "id": verdict.anchor,
                 "claim": verdict.claim,
                 "word": verdict.word,
@@ -132,7 +130,6 @@ def outcomes(
         )
 
     namespace: dict[str, Any] = {}
-    done: list[str] = []
     try:
         # Runs already share the cores out, and a pool of workers that a run left behind
         # would keep its process alive for the five minutes that they wait for work.
@@ -143,7 +140,6 @@ def outcomes(
         ):
             for cell in chosen:
                 exec(compile(cell, path.stem, "exec"), namespace)
-                done.append(cell)
     except Exception as error:
         raise PipelineError(
             f"{page_name(path)}, offset {offset}: {type(error).__name__}: {error}"
@@ -161,7 +157,6 @@ def summary(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             "page": page,
             "id": key,
             "claim": each[0]["claim"],
-            "check": each[0]["check"],
             "passed": sum(run["passed"] for run in each),
             "runs": len(each),
             "words": dict(Counter(run["word"] for run in each)),
@@ -342,12 +337,16 @@ def _current(
     return claims, checks
 
 
-def _completed(paths: list[Path], count: int, root: Path) -> list[dict[str, Any]]:
-    """The record of the pages, with the runs that their claims have not had yet.
+def _completed(
+    claims: list[tuple[Path, Row]],
+    checks: Mapping[tuple[str, str], str],
+    count: int,
+    root: Path,
+) -> list[dict[str, Any]]:
+    """The record of the claims, with the runs that they have not had yet.
 
     Of a claim whose check has changed no run counts.
     """
-    claims, checks = _current(paths, root)
     rows = {
         (row["page"], row["id"]): row
         for row in _recorded(root)
@@ -381,11 +380,14 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
         raise PipelineError(f"offsets must be at least 1, got {count}")
     with exclusive(root / RESULTS.parent, "make reseed"):
         paths, others = _chosen(options.page, root)
+        current, checks = _current(paths, root)
         if options.new:
-            rows = _completed(paths, count, root)
+            rows = _completed(current, checks, count, root)
         else:
             whole = dict.fromkeys(paths, range(1, count + 1))
             rows = summary(run_all(whole, root, {}))
+        for row in rows:
+            row["check"] = checks.get((row["page"], row["id"]), "")
         claims = sorted(others + rows, key=lambda row: row["page"])
         result = {"date": today(), "claims": claims}
         replace(root / RESULTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")

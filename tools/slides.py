@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bs4 import BeautifulSoup
 
 from tools.browser import launched, required_browser
 from tools.command import ROOT, PipelineError, replace, run_main
@@ -31,6 +30,7 @@ from tools.pdf import ANSWERS, addresses, contents_file, fresh_site
 from tools.serve import served
 from tools.site.bundle import names_in, trimmed
 from tools.site.finish import exhibit_modules
+from tools.site.markup import parsed
 from tools.site.typeset import FONTS, STYLES
 
 TARGET = Path("_build/slides")
@@ -79,7 +79,7 @@ def page(parts: dict[str, Any], static: Path, root: Path) -> str:
         with_fonts(formulas, parts["fonts"], static),
         HERE.with_suffix(".css").read_text("utf-8"),
     ]
-    title = BeautifulSoup(parts["slides"][0]["heading"], "html.parser").get_text()
+    title = parsed(parts["slides"][0]["heading"]).get_text()
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light">
 <head>
@@ -116,7 +116,7 @@ def slide(each: dict[str, str], note: str = "") -> str:
 
 def bundled(slides: str, static: Path) -> Iterator[tuple[str, str]]:
     """Modules that the figures of some slides need, by their names."""
-    tree = BeautifulSoup(slides, "html.parser")
+    tree = parsed(slides)
     names = ["explorer.mjs"] if tree.select(".book-explorer") else []
     for exhibit in tree.select("figure.book-exhibit"):
         names += ["exhibit.mjs", *exhibit_modules(exhibit)]
