@@ -169,8 +169,10 @@ def test_where_nothing_can_move_the_stored_pictures_stand(site, browser):
 # How each element as far as the exhibit looks, but for the pictures of icons: noted
 # under a name, and compared with what was noted under it before.
 LOOKS = """(name) => {
-  const note = document.querySelector(".exhibit-note"); // which may still change
-  note.textContent = note.dataset.now = "";
+  // Its words come when the exhibit has computed them, before either look or between them.
+  const note = document.querySelector(".exhibit-note");
+  note.replaceChildren(document.createElement("span"));
+  note.dataset.now = note.dataset.moved = "";
   // The same of every element, and there are hundreds.
   const asked = [...getComputedStyle(document.body)].filter((property) =>
     !/^--|mask/.test(property));
