@@ -25,7 +25,10 @@ from lib.core.checks import (
     require_positive,
     require_square,
 )
+from lib.core.rows import row_sums
 
+# Scores of at most this size need no maximum taken away before their exponentials.
+_MODERATE = 300.0
 # |s_i^{(r)}| along a ray, r = 1..5, is at most R^r times the first of these constants,
 # and at most s_i R^r times the second one. Up to degree 4 the second one is 1, by the
 # extreme points of the laws with a given mean. For degree 5 it comes from the triangle
@@ -55,12 +58,9 @@ def softmax(logits: npt.ArrayLike) -> Array:
         For a NaN, a +inf, a row of −inf only, or an empty last axis.
     """
     z = require_last_axis("logits", as_float("logits", logits))
-    top = z.max(axis=-1, keepdims=True)  # (..., 1)
-    # The maximum of a row is finite unless the row is refused: one look at few numbers.
-    if not np.isfinite(top).all():
-        require_finite("logits", z, masked=True)
-        raise ValueError("logits has a row of -inf only, which no softmax can weigh")
-    return _weigh(z, top)
+    weights = np.exp(z if _moderate(z) else _below_zero(z))
+    weights /= row_sums(weights)
+    return weights
 
 
 def softmax_derivatives(z: npt.ArrayLike, order: int) -> Array:
@@ -93,11 +93,10 @@ def softmax_derivatives(z: npt.ArrayLike, order: int) -> Array:
     z = as_float("z", z)
     if z.ndim != 1 or z.size == 0:
         raise ValueError(f"z must be a non-empty vector, got shape {z.shape}")
-    top = z.max()
-    if not np.isfinite(top):  # as in softmax
+    if not np.isfinite(z.max()):  # as in softmax
         require_finite("z", z, masked=True)
         raise ValueError("z is -inf only, where the softmax has no derivative")
-    s = _weigh(z, top)  # (m,)
+    s = softmax(z)  # (m,)
     centered = np.eye(s.size) - s  # c_ij = δ_ij − s_j
     first = s[:, None] * centered  # (m, m): F_ij = ∂_j s_i = s_i c_ij
     if order == 1:
@@ -246,8 +245,7 @@ def shaped_attention(logits: npt.ArrayLike, temperature: float) -> Array:
             raise ValueError(f"temperature is too small for these logits, got {tau!r}")
     m = y.shape[-1]
     attention = softmax(scaled)
-    attention += np.eye(m)
-    attention -= 1 / m
+    attention += np.eye(m) - 1 / m
     return attention
 
 
@@ -293,15 +291,21 @@ def random_scores(
     return np.asarray(scores)
 
 
-def _weigh(z: Array, top: Array) -> Array:
-    """Softmax of rows with these maxima, which are finite."""
-    # Subtracting the maximum leaves s unchanged and keeps every exponent ≤ 0.
+def _moderate(z: Array) -> bool:
+    """Tell whether no exponential, sum of them or quotient leaves the float range."""
+    return bool(z.size and z.min() >= -_MODERATE and z.max() <= _MODERATE)
+
+
+def _below_zero(z: Array) -> Array:
+    """Rows less their maximum, which leaves their softmax unchanged."""
+    top = z.max(axis=-1, keepdims=True)  # (..., 1)
+    # The maximum of a row is finite unless the row is refused: one look at few numbers.
+    if not np.isfinite(top).all():
+        require_finite("logits", z, masked=True)
+        raise ValueError("logits has a row of -inf only, which no softmax can weigh")
     # A difference beyond the float range is −inf, which has weight 0 as it should.
     with np.errstate(over="ignore"):
-        weights = z - top
-    np.exp(weights, out=weights)
-    weights /= weights.sum(axis=-1, keepdims=True)
-    return weights
+        return np.asarray(z - top)
 
 
 def _centered(logits: npt.ArrayLike) -> Array:
@@ -311,7 +315,7 @@ def _centered(logits: npt.ArrayLike) -> Array:
     # Halving first keeps the difference of two extreme scores in range.
     centered = u / 2
     with np.errstate(over="ignore"):
-        centered -= centered.mean(axis=-1, keepdims=True)
+        centered -= row_sums(centered) / u.shape[-1]
         centered *= 2
     if not np.isfinite(centered).all():
         raise ValueError(f"logits is too large to center: its maximum is {u.max():.3g}")
@@ -329,7 +333,7 @@ def _terms(u: Array, order: int) -> list[Array]:
     m = u.shape[-1]
 
     def mean(values: Array) -> Array:
-        return np.asarray(values.mean(axis=-1, keepdims=True))  # (..., 1)
+        return np.asarray(row_sums(values) / m)  # (..., 1)
 
     def term(bracket: Array) -> Array:
         centered = bracket - mean(bracket)

@@ -169,7 +169,7 @@ def test_where_nothing_can_move_the_stored_pictures_stand(site, browser):
 # How each element as far as the exhibit looks, but for the pictures of icons: noted
 # under a name, and compared with what was noted under it before.
 LOOKS = """(name) => {
-  // Its words come when the exhibit has computed them, before either look or between them.
+  // Its words come when the exhibit has computed them, and that may be between looks.
   const note = document.querySelector(".exhibit-note");
   note.replaceChildren(document.createElement("span"));
   note.dataset.now = note.dataset.moved = "";

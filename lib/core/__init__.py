@@ -1,8 +1,8 @@
 """Ground floor: what several subjects use, and no subject by itself.
 
 :mod:`~lib.core.checks` of input, :mod:`~lib.core.psd` for Gram matrices and their
-roots, :mod:`~lib.core.wishart` for the random matrices of wide layers,
-:mod:`~lib.core.trajectory` with the loop over time, :mod:`~lib.core.runge_kutta`,
-:mod:`~lib.core.fourier` sums on the circle, and :mod:`~lib.core.quadrature` of normal
-vectors. Nothing here imports a subject.
+roots, :mod:`~lib.core.wishart` for the random matrices of wide layers, sums of
+:mod:`~lib.core.rows`, :mod:`~lib.core.trajectory` with the loop over time,
+:mod:`~lib.core.runge_kutta`, :mod:`~lib.core.fourier` sums on the circle, and
+:mod:`~lib.core.quadrature` of normal vectors. Nothing here imports a subject.
 """

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from lib.core.checks import Array
+from lib.core.rows import row_sums
 
 Back = Callable[[Array], Any]
 
@@ -68,7 +69,7 @@ def leaky(x: Array, slopes: tuple[float, float]) -> tuple[Array, Back]:
 def softmax(scores: Array) -> tuple[Array, Back]:
     """Softmax of the rows; back to the scores."""
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
+    weights /= row_sums(weights)
     return weights, lambda grad: _through_sum(weights, grad, -1)
 
 

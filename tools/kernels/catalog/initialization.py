@@ -13,6 +13,7 @@ from lib.hierarchical.samplers import row_variances
 from lib.hierarchical.scale_mixture import mean_density
 from lib.sde import stepping, two_tokens
 from tools.kernels.catalog.kernel import Kernel, Values
+from tools.kernels.catalog.softmax import SOFTMAX, far
 from tools.kernels.graph import Shape
 
 
@@ -153,6 +154,8 @@ KERNELS = [
             "unseen": ("p", 2, 2),
         },
         layers,
+        SOFTMAX,
+        {"queries": far},
     ),
     Kernel(
         "two_token_step",
@@ -201,6 +204,8 @@ KERNELS = [
             "factors": ("p", "h"),
         },
         rows_of_attention,
+        SOFTMAX,
+        {"normals": far},
     ),
     Kernel(
         "scale_mixture_density",

@@ -9,6 +9,19 @@ import numpy as np
 from lib import attention
 from tools.kernels.catalog.kernel import Kernel, Values
 
+# What is recorded serves all scores, and all numbers of rows.
+SOFTMAX = {
+    "lib.attention:_moderate": "the maximum of a row, taken off its scores, cancels;"
+    " without it small ones give the same weights",
+    "lib.core.rows:row_sums": "entries of a row are added in another order",
+}
+FAR = 1000.0  # times the scores of an example, whose maximum is then taken off
+
+
+def far(scores: Any) -> Any:
+    """Scores that need their maximum taken off."""
+    return FAR * scores
+
 
 def softmax_weights(query: Any, keys: Any, temperature: Any) -> Values:
     scores = keys @ query / temperature
@@ -43,6 +56,8 @@ KERNELS = [
         softmax_weights,
         {"query": ("d",), "keys": ("m", "d"), "temperature": ()},
         scores_of_keys,
+        SOFTMAX,
+        {"keys": far},
     ),
     Kernel(
         "softmax_expansion",
@@ -50,5 +65,7 @@ KERNELS = [
         softmax_expansion,
         {"logits": ("n", "m"), "temperature": ()},
         scores_of_keys,
+        SOFTMAX,
+        {"logits": far},
     ),
 ]
