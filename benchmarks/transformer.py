@@ -134,6 +134,8 @@ def gradient_row(attention: str, norm: str) -> Row:
         reference=lambda: exactly(model),
         accuracy=1e-12,
         limit={"flop": 2 * MULTIPLES * rows * WIDTH**2},
+        reason="At the speed of large ones all products would take a fifth to a quarter"
+        " of our time; the rest is passes of numpy, many of which jax compiles to one.",
     )
 
 
