@@ -267,6 +267,17 @@ def test_number_of_tokens_seen(m):
     assert overlaps.mean() == pytest.approx(mean, abs=4 * noise)
 
 
+@pytest.mark.parametrize("m", [2, 3, 8, 32])
+def test_equal_weights_see_the_mean_of_random_tokens(m):
+    """Its squared length varies as m (m − 1) cosines do, each by 1/n, in m² of them."""
+    n, spread = 10_000.0, 0.01
+    law = numbers.overlap(float(m), spread, numbers.score_nodes(m, spread))
+    mean, variance = numbers.random_overlap(n, spread, law)
+    # Weights still differ by σ, and terms beyond 1/n are left out.
+    assert mean == pytest.approx(1 / m, rel=1e-3)
+    assert variance == pytest.approx(2 * (m - 1) / (m**3 * n), rel=2e-3)
+
+
 @pytest.mark.parametrize("width", [8, 32, 128])
 def test_number_of_tokens_seen_by_narrow_heads(width):
     overlaps = []
