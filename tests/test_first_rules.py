@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import expect
 from test_site import LANDING, SITE
-from waits import frames
+from waits import arrived, frames
 
 from tools.browser import WATCH, visitor
 from tools.command import PipelineError
@@ -154,7 +154,7 @@ def test_an_exhibit_moves_before_the_style_sheet_is_there(site, browser, name):
             frames(page)
         asked[0].continue_()
         expect(page.locator("article h2").first).to_be_attached()
-        expect(page.locator("html[data-arriving]")).to_have_count(0)
+        arrived(page)
 
 
 def test_where_nothing_can_move_the_stored_pictures_stand(site, browser):
@@ -163,7 +163,7 @@ def test_where_nothing_can_move_the_stored_pictures_stand(site, browser):
         page.route("**/_static/*.mjs*", lambda route: route.abort())
         page.goto(site + LANDING)
         expect(page.locator(".exhibit-frame").first).to_be_visible()
-        expect(page.locator("html[data-arriving]")).to_have_count(0)
+        arrived(page)
 
 
 # How each element as far as the exhibit looks, but for the pictures of icons: noted

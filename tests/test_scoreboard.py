@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
+from waits import arrived
 
 from tools.command import ROOT
 from tools.mutants import claims_record
@@ -36,8 +37,7 @@ def board(site, browser):
     page.on("console", lambda m: m.type == "error" and seen.append(m.text))
     page.on("pageerror", lambda error: seen.append(str(error)))
     page.goto(site + ADDRESS, wait_until="networkidle")
-    # Until it has arrived, what is far below the window has no text that is seen.
-    expect(page.locator("html[data-arriving]")).to_have_count(0)
+    arrived(page)
     yield page
     context.close()
     assert seen == []

@@ -18,8 +18,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import expect
-from waits import frames
+from waits import arrived, frames
 
 import lib
 from tools.browser import cold_visit
@@ -592,8 +591,7 @@ def test_figures_are_legible_on_their_page(site, browser, scheme):
 def test_lines_of_text_have_readable_length(site, browser):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(site + CHAPTER, wait_until="networkidle")
-    # Until it has arrived, what is far below the window may have no lines yet.
-    expect(page.locator("html[data-arriving]")).to_have_count(0)
+    arrived(page)
     # Characters of the longest paragraphs over the lines they take; those of formulas
     # are no characters of the page.
     measured = page.evaluate(

@@ -6,7 +6,7 @@ true; the limit only ends a test of what will never happen.
 
 from tools.command import LIMIT, until
 
-__all__ = ["LIMIT", "MILLISECONDS", "frames", "patient", "until"]
+__all__ = ["LIMIT", "MILLISECONDS", "arrived", "frames", "patient", "until"]
 MILLISECONDS = 1000 * LIMIT  # as Playwright counts
 
 
@@ -17,6 +17,11 @@ def frames(page, count=3):
         " while (count--) await new Promise(requestAnimationFrame); }",
         count,
     )
+
+
+def arrived(page):
+    """When a page is all there: before, what is far below the window has no text."""
+    page.wait_for_selector("html:not([data-arriving])", state="attached")
 
 
 def patient(browser):
