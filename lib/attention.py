@@ -308,6 +308,11 @@ def _below_zero(z: Array) -> Array:
         return np.asarray(z - top)
 
 
+def _mean(values: Array) -> Array:
+    """Means of the rows, (..., m) to (..., 1)."""
+    return np.asarray(row_sums(values) / values.shape[-1])
+
+
 def _centered(logits: npt.ArrayLike) -> Array:
     """Rows less their mean, after the checks shared by the expansion and its bound."""
     u = require_last_axis("logits", as_float("logits", logits))
@@ -315,7 +320,7 @@ def _centered(logits: npt.ArrayLike) -> Array:
     # Halving first keeps the difference of two extreme scores in range.
     centered = u / 2
     with np.errstate(over="ignore"):
-        centered -= row_sums(centered) / u.shape[-1]
+        centered -= _mean(centered)
         centered *= 2
     if not np.isfinite(centered).all():
         raise ValueError(f"logits is too large to center: its maximum is {u.max():.3g}")
@@ -332,11 +337,8 @@ def _terms(u: Array, order: int) -> list[Array]:
     """
     m = u.shape[-1]
 
-    def mean(values: Array) -> Array:
-        return np.asarray(row_sums(values) / m)  # (..., 1)
-
     def term(bracket: Array) -> Array:
-        centered = bracket - mean(bracket)
+        centered = bracket - _mean(bracket)
         centered /= m
         return centered
 
@@ -344,13 +346,13 @@ def _terms(u: Array, order: int) -> list[Array]:
     with np.errstate(over="ignore", invalid="ignore"):
         if order >= 2:
             square = u * u
-            m2 = mean(square)
+            m2 = _mean(square)
             terms.append(term(square / 2))
         if order >= 3:
             cube = square * u
             terms.append(term((cube - 3 * m2 * u) / 6))
         if order >= 4:
-            quartic = square * (square - 6 * m2) - 4 * mean(cube) * u
+            quartic = square * (square - 6 * m2) - 4 * _mean(cube) * u
             terms.append(term(quartic / 24))
     return terms[: order + 1]
 
