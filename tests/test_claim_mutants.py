@@ -43,7 +43,8 @@ def book(tmp_path):
     """A small book, whose pages ``write`` makes."""
     for name in ("pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("lib/claims.py", "lib/core/checks.py", "lib/core/__init__.py"):
+    core = ("lib/core/__init__.py", "lib/core/checks.py", "lib/core/memory.py")
+    for name in ("lib/claims.py", *core):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "lib/__init__.py").touch()
