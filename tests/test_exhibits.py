@@ -576,7 +576,7 @@ def test_histogram_is_that_of_real_networks(histogram, change):
     limit = hierarchical.AttentionLimit(np.eye(16), heads, scale, nodes=2**14)
     wanted = hierarchical.orthonormal_constant(16, scale) / heads
     mine = f"{round(kurtosis(y), 2) + 0.0:.2f}".replace("-", "\u2212")
-    said = f". Excess kurtosis over networks: {wanted:.2f}."
+    said = f". Excess kurtosis over networks, in the limit: {wanted:.2f}."
     if not values["one"]:
         said = f": excess kurtosis {mine}, in the limit {wanted:.2f};"
     assert said in drawing.caption and f": excess kurtosis {mine}," in drawing.caption

@@ -137,7 +137,7 @@ def numbers(said):
     """Excess kurtosis, that of the limit, and the share of the variance."""
     share = r"variance ([\d.]+) times"
     if "one network" in said:
-        wide = "its mean over networks. Excess kurtosis over networks:"
+        wide = "its mean over networks. Excess kurtosis over networks, in the limit:"
         form = rf"kurtosis ([\u2212\d.]+), {share} {wide} ([\d]+\.[\d]+)\."
     else:
         form = rf"kurtosis ([\u2212\d.]+), in the limit ([\d.]+); {share} the limit's"

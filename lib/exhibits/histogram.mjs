@@ -223,7 +223,7 @@ export default ({ stage, state, values, call, random, act, play, playing, redraw
       // One network has a bell, whatever its width: the limit is a law over networks.
       if (!one) return `${sample}, in the limit ${two(law.kurtosis)}; ${share} the limit's.`;
       const before = past.length ? ` Before: ${past.map(two).join(", ")}.` : "";
-      return `${sample}, ${share} its mean over networks. Excess kurtosis over networks: ${two(law.kurtosis)}.${before}`;
+      return `${sample}, ${share} its mean over networks. Excess kurtosis over networks, in the limit: ${two(law.kurtosis)}.${before}`;
     },
   };
 };

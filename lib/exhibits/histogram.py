@@ -166,7 +166,7 @@ def draw_histogram(
     # One network has a bell, whatever its width: the limit is a law over networks.
     numbers = (
         f"{tails}, variance {share} times its mean over networks. Excess kurtosis over"
-        f" networks: {_two(wanted)}"
+        f" networks, in the limit: {_two(wanted)}"
         if one
         else f"{tails}, in the limit {_two(wanted)}; variance {share} times the limit's"
     )

@@ -56,6 +56,27 @@ def test_tokens_and_step(rng):
     assert abs(limit + slope / 2 / density(x)) < 1e-7
 
 
+def test_crowds_of_middling_density_spread_faster_than_heat():
+    """The diffusivity of the same equation over heat's, (μ g(cμ²))', is g + 2v g'."""
+
+    def g(v):
+        w = [mp.exp(-j * j / (2 * v)) for j in range(-30, 31)]
+        return (
+            sum(j * j * x for j, x in zip(range(-30, 31), w, strict=True)) / v / sum(w)
+        )
+
+    def over_heat(v):
+        return g(v) + 2 * v * mp.diff(g, v)
+
+    c, μ = mpf("0.3"), mpf("0.8")
+    direct = mp.diff(lambda x: x * g(c * x * x), μ)
+    assert abs(direct - over_heat(c * μ * μ)) < 1e-12
+    sizes = [over_heat(mpf(k) / 100) for k in range(5, 100)]
+    assert abs(max(sizes) - 2.4) < 0.05
+    assert abs(5 + np.argmax(sizes) - 17) <= 1  # near v = 0.17
+    assert sizes[0] < 0.05 and abs(sizes[-1] - 1) < 1e-3
+
+
 @formula(
     "prop-step-horizon",
     r"0 \le s_0 + k\varepsilon - s_k \le \frac{\varepsilon^2}{2 s_0} .",
