@@ -62,6 +62,17 @@ def test_a_check_is_what_its_cells_do():
     same[0] = f"import math\n{same[0]}"
     same[3] = "picture = another(data)"
     same[6] = same[6].replace("x is positive", "x is above 0")
+    drawn, again = (
+        [
+            *CELLS[:2],
+            f'{CELLS[2]}\nf(x, alt="{said}", caption="{said}", n={n})',
+            *CELLS[3:],
+        ]
+        for said, n in (("One.", 1), ("Two.", 1))
+    )
+    assert reseed.check_of(drawn, 6) == reseed.check_of(again, 6)
+    again[2] = again[2].replace("n=1", "n=2")
+    assert reseed.check_of(drawn, 6) != reseed.check_of(again, 6)
     other = [*CELLS]
     other[2] = other[2].replace("7", "8")
     assert reseed.check_of(same, 6) == reseed.check_of(CELLS, 6)
