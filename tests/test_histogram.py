@@ -142,7 +142,7 @@ def numbers(said):
     else:
         form = rf"kurtosis ([\u2212\d.]+), in the limit ([\d.]+); {share} the limit's"
     values = [float(x.replace("\u2212", "-")) for x in re.search(form, said).groups()]
-    return values if "in the limit" in said else [values[0], values[2], values[1]]
+    return [values[0], values[2], values[1]] if "one network" in said else values
 
 
 @pytest.mark.parametrize(

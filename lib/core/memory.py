@@ -4,7 +4,7 @@ By default glibc returns a block of more than 128 kB to the system when an array
 and asks for it again for the next one. The system then clears it page by page, for
 which arrays of 0.1 to 30 MB wait longer than for their arithmetic. But glibc adapts:
 from the size of a block that was returned so on, and up to 32 MB, it keeps what is
-freed, at most twice that size.
+freed, at most twice that size. (Who sets ``MALLOC_TRIM_THRESHOLD_`` decides instead.)
 """
 
 from __future__ import annotations

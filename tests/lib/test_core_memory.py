@@ -1,5 +1,6 @@
 """Arrays that come and go take no pages from the system once lib is imported."""
 
+import os
 import platform
 import subprocess
 import sys
@@ -23,10 +24,13 @@ print(pages() - before)
 
 
 def printed(program):
-    """The number that a process of its own prints."""
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    """The number that a process of its own prints.
+
+    Where MALLOC_TRIM_THRESHOLD_ or its like is set, as dask does, nothing adapts.
+    """
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     return int(run.stdout)
 
 
