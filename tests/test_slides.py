@@ -7,6 +7,7 @@ import unicodedata
 from functools import cache
 
 import pytest
+from playwright.sync_api import expect
 from pypdf import PdfReader
 
 from tools import slides
@@ -188,14 +189,35 @@ def test_explorers_move(shown):
     assert explorer.locator("svg").inner_html() != before
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (1024, 768), (390, 844)])
-def test_nothing_leaves_its_slide(shown, size):
-    tab, _ = shown(SPHERE, viewport={"width": size[0], "height": size[1]})
+SCREENS = [(1280, 720), (1920, 1080), (1024, 768), (390, 844)]
+# One deck on all screens, the others on the first; once a week all on all.
+DAILY = [(SPHERE, size) for size in SCREENS]
+DAILY += [(address, SCREENS[0]) for address in CHAPTERS if address != SPHERE]
+WEEKLY = [
+    pytest.param(address, size, marks=pytest.mark.slow)
+    for address in CHAPTERS
+    for size in SCREENS
+    if (address, size) not in DAILY
+]
+
+
+@pytest.mark.parametrize(("address", "size"), [*DAILY, *WEEKLY])
+def test_nothing_leaves_its_slide(shown, address, size):
+    """With every answer open and every exhibit moving."""
+    tab, _ = shown(
+        address, viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce"
+    )
     for place in range(1, tab.locator(".slide").count() + 1):
         tab.evaluate(f"location.hash = '#{place}'")
         tab.locator(f".slide:nth-child({place}).slide-shown").wait_for(state="attached")
-        fault = tab.evaluate("""() => {
+        for exhibit in tab.locator(".slide-shown [data-exhibit]").all():
+            expect(exhibit).to_contain_class("exhibit-moves")
+        fault = tab.evaluate("""async () => {
           const body = document.querySelector('.slide-shown .slide-body');
+          body.querySelectorAll('details').forEach((fold) => (fold.open = true));
+          // What a figure has grown by is answered in the second frame.
+          const frame = () => new Promise(requestAnimationFrame);
+          for (let count = 0; count < 3; count++) await frame();
           const { left, right } = body.getBoundingClientRect();
           const wide = [...body.querySelectorAll('p, figure, svg, .proof, h1, h2')]
             .map((e) => e.getBoundingClientRect()).filter((b) => b.width > 0)

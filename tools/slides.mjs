@@ -3,12 +3,16 @@ const slides = [...document.querySelectorAll(".slide")];
 const said = document.querySelector(".deck-number");
 let at = 0;
 
-// What is too high for its slide is set smaller; lengths are in rem, so that this holds
-// for every screen and for paper.
+// What is too high for its slide is set smaller, its figure before its letters; lengths
+// are in rem, so that this holds for every screen and for paper.
 const fit = (slide) => {
   const room = slide.querySelector(".slide-body");
-  for (let size = 1; size > 0.5 && room.scrollHeight > room.clientHeight + 1; size *= 0.95)
-    room.style.setProperty("--fit", size * 0.95);
+  const figure = room.querySelector("figure");
+  for (const [name, least] of [["--picture", figure ? 0.7 : 1], ["--fit", 0.5]]) {
+    let size = Number(room.style.getPropertyValue(name)) || 1;
+    while (size > least && room.scrollHeight > room.clientHeight + 1)
+      room.style.setProperty(name, (size *= 0.95));
+  }
 };
 const narrow = matchMedia("(max-width: 700px)");
 const letters = (element) => parseFloat(getComputedStyle(element).fontSize);
@@ -80,4 +84,19 @@ addEventListener("touchend", ({ changedTouches: [touch] }) => {
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((fold) => (fold.open = true)));
 if (!narrow.matches) fitAll();
 show(linked());
+// An exhibit that begins to move is another picture; one with more to say grows.
+const moving = new WeakSet();
+const growth = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const slide = target.closest(".slide-shown");
+    if (!slide || narrow.matches) continue;
+    if (target.matches(".exhibit-moves") && !moving.has(target)) {
+      moving.add(target);
+      for (const name of ["--picture", "--fit"])
+        slide.querySelector(".slide-body").style.removeProperty(name);
+    }
+    fit(slide);
+  }
+});
+document.querySelectorAll(".slide figure").forEach((figure) => growth.observe(figure));
 document.body.dataset.ready = "";
