@@ -58,9 +58,7 @@ def softmax(logits: npt.ArrayLike) -> Array:
         For a NaN, a +inf, a row of −inf only, or an empty last axis.
     """
     z = require_last_axis("logits", as_float("logits", logits))
-    weights = np.exp(z if _moderate(z) else _below_zero(z))
-    weights /= row_sums(weights)
-    return weights
+    return _weights(z, _moderate(z))
 
 
 def softmax_derivatives(z: npt.ArrayLike, order: int) -> Array:
@@ -239,12 +237,12 @@ def shaped_attention(logits: npt.ArrayLike, temperature: float) -> Array:
     tau = require_positive("temperature", temperature)
     with np.errstate(over="ignore"):
         scaled = y / tau
-    if not np.isfinite(scaled).all():
+    moderate, m = _moderate(scaled), y.shape[-1]
+    if not moderate:
         require_finite("logits", y, masked=True)
         if (np.isinf(scaled) & np.isfinite(y)).any():
             raise ValueError(f"temperature is too small for these logits, got {tau!r}")
-    m = y.shape[-1]
-    attention = softmax(scaled)
+    attention = _weights(scaled, moderate)
     attention += np.eye(m) - 1 / m
     return attention
 
@@ -289,6 +287,13 @@ def random_scores(
     if not np.isfinite(scores).all():
         raise ValueError(f"x is too large: its largest entry is {np.abs(x).max():.3g}")
     return np.asarray(scores)
+
+
+def _weights(z: Array, moderate: bool) -> Array:
+    """Softmax of scores, which are moderate or not."""
+    weights = np.exp(z if moderate else _below_zero(z))
+    weights /= row_sums(weights)
+    return weights
 
 
 def _moderate(z: Array) -> bool:

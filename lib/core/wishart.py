@@ -36,12 +36,12 @@ def bartlett(
         raise ValueError(f"degrees must have shape () or ({paths},), got {degrees}")
     if not (degrees > m - 1).all():
         raise ValueError(f"degrees must exceed m - 1 = {m - 1}, got {degrees.min()}")
-    factor = np.zeros((paths, m, m))
-    rows, columns = np.tril_indices(m, -1)
-    factor[:, rows, columns] = rng.standard_normal((paths, len(rows)))
-    left = degrees[..., None] - np.arange(m)  # (m,) or (paths, m)
+    factor, row = np.zeros((paths, m, m)), np.arange(m)
+    below = rng.standard_normal((paths, m * (m - 1) // 2))
+    factor[:, row[:, None] > row] = below
+    left = degrees[..., None] - row  # (m,) or (paths, m)
     chi_squares = rng.chisquare(left, size=(paths, m))
-    factor[:, np.arange(m), np.arange(m)] = np.sqrt(chi_squares)
+    factor[:, row, row] = np.sqrt(chi_squares)
     return factor
 
 

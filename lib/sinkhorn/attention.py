@@ -6,13 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from lib.core.checks import (
+    LARGEST,
     Array,
     as_float,
     require_count,
     require_finite,
-    require_moderate,
     require_square,
 )
+from lib.core.rows import row_sums
+
+_MODERATE = 150.0  # scores up to this size are normalized without logarithms
 
 
 def sinkhorn_attention(scores: npt.ArrayLike, iterations: int) -> Array:
@@ -47,14 +50,43 @@ def sinkhorn_attention(scores: npt.ArrayLike, iterations: int) -> Array:
     """
     logs = require_square("scores", as_float("scores", scores))
     require_finite("scores", logs, masked=True)
-    require_moderate("scores", logs[logs != -np.inf])
+    largest = _largest(logs)
+    if largest > LARGEST:
+        raise ValueError(f"scores must not exceed {LARGEST:.0e}, got {largest:.3g}")
     require_count("iterations", iterations)
     for axis, side in ((-1, "row"), (-2, "column"))[:iterations]:
-        if np.isneginf(logs).all(axis=axis).any():
+        if np.isneginf(logs.max(axis=axis)).any():
             raise ValueError(f"scores has a {side} of -inf only")
+    if largest > _MODERATE:
+        return _by_logarithms(logs, iterations)
+    return _by_division(np.exp(logs), iterations)
+
+
+def _largest(scores: Array) -> float:
+    """Size of the largest score, masked ones apart."""
+    low, high = scores.min(initial=0.0), scores.max(initial=0.0)
+    if np.isneginf(low):
+        low = scores.min(initial=0.0, where=scores != -np.inf)
+    return float(max(-low, high))
+
+
+def _by_division(weights: Array, iterations: int) -> Array:
+    """Normalizations of e^Y itself, in place; its sums stay in the float range.
+
+    After its first normalization a row has an entry of at least 1/n, and a column sums
+    to at least e^(−2·150)/n. From then on all sums are at least 1/n², however many
+    entries a mask drives to 0.
+    """
+    for number in range(iterations):
+        rows = number % 2 == 0
+        weights /= row_sums(weights) if rows else weights.sum(axis=-2, keepdims=True)
+    return weights
+
+
+def _by_logarithms(logs: Array, iterations: int) -> Array:
+    """The same for scores whose exponentials would leave the float range."""
     for number in range(iterations):
         axis = -1 - number % 2
-        # Logarithms: the sums of e^Y would leave the float range.
         logs = logs - np.max(logs, axis=axis, keepdims=True)
         weights = np.exp(logs)
         sums = np.sum(weights, axis=axis, keepdims=True)

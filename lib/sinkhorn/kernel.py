@@ -50,8 +50,10 @@ class GibbsKernel:
 
     def __matmul__(self, vector: Array) -> Array:
         """K times a vector (n,) or a matrix (n, k)."""
-        product = np.zeros_like(vector)
         stored = self._stored
+        if stored is not None and len(stored) == 1:
+            return np.asarray(stored[0][1] @ vector)
+        product = np.zeros_like(vector)
         for rows, block in self._computed() if stored is None else stored:
             product[rows] += block @ vector[rows.start :]
             # What the block is above the diagonal, its transpose is below.
