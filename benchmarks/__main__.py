@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import machine
-from benchmarks.harness import Growth, Result, Row, collect, measure, measure_growth
+from benchmarks.harness import (
+    FAR,
+    Growth,
+    Result,
+    Row,
+    collect,
+    measure,
+    measure_growth,
+)
 from benchmarks.machine import BenchmarkError
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
@@ -74,6 +82,8 @@ def table(results: Result) -> Iterator[str]:
         )
         if ratio and ratio["median"] < 1:
             yield f"    {row.get('reason', 'and nobody has said why we lose')}"
+        if "limit" in row and row["limit"]["ours_over_limit"] > FAR:
+            yield f"    {row.get('beyond', 'and nobody has said what takes the time')}"
     for growth in results["growths"]:
         yield (
             f"{growth['name']}: exponent {growth['exponent']:.2f}"

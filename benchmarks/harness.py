@@ -22,6 +22,7 @@ from lib.claims import convergence_order
 NO_ROWS = {"__main__", "harness", "machine", "timing"}
 
 PAIRS = 21
+FAR = 3.0  # times the limit of the machine, from which a row says what takes the time
 GROWTH_ROUNDS = 5
 
 Reference = npt.ArrayLike | Callable[[], npt.ArrayLike]
@@ -40,10 +41,12 @@ class Row:
 
     ``reference`` is the answer or computes it, in more digits than float64 has.
     ``needs`` is the distribution that brings the peer, where that may be absent.
-    ``limit`` counts the work nobody can avoid, in the units of ``machine_limits``.
+    ``limit`` counts the work of our method, in the units of ``machine_limits``: its
+    exponentials, random numbers and products, and the arrays that it has to pass over.
     ``pairs`` is how often both sides are timed; fewer where a side takes seconds.
     ``pieces`` is how many results a call of each side makes; times are per result.
-    ``reason`` is a sentence that says why the peer is faster, where it may be; it is
+    ``reason`` is a sentence that says why the peer is faster, and ``beyond`` one that
+    says what takes more than :data:`FAR` times the limit, where either may be; they are
     shown where it is.
     Where results are ``sampled``, an error is the distance of their mean from the
     reference in standard errors.
@@ -62,6 +65,7 @@ class Row:
     sampled: bool = False
     pairs: int = PAIRS
     reason: str = ""
+    beyond: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,8 +165,8 @@ def measure(
     result["accuracy"] = row.accuracy
     if row.sampled:
         result["sampled"] = True
-    if row.reason:
-        result["reason"] = row.reason
+    told = {"reason": row.reason, "beyond": row.beyond}
+    result |= {name: sentence for name, sentence in told.items() if sentence}
     for side, each in times.items():
         result[side] = side_of(median(each), wrong[side], row.sampled)
     if "peer" in times:

@@ -23,8 +23,11 @@ def standard_errors(draws: Any, exact: float) -> float:
     return float(abs(squares.mean() - exact) / squares.std() * np.sqrt(len(squares)))
 
 
-def program_row(name: str, made: Architecture) -> Row:
-    """The last output of a program: a million draws, or a hundred networks."""
+def program_row(name: str, made: Architecture, normals: int, exp: int = 0) -> Row:
+    """The last output of a program: a million draws, or a hundred networks.
+
+    A draw takes so many normals and exponentials.
+    """
     program, outputs = made
     last = outputs[-1:]
     return Row(
@@ -37,7 +40,7 @@ def program_row(name: str, made: Architecture) -> Row:
         accuracy=5.0,
         sampled=True,
         pieces=(DRAWS, NETWORKS),
-        limit={"normals": 1},
+        limit={"normals": normals, "exp": exp},
     )
 
 
@@ -55,11 +58,11 @@ def finite_call(width: int) -> Call:
 
 
 ROWS: list[Row | Growth] = [
-    program_row("a perceptron", architectures.mlp(TOKENS)),
-    program_row("a recurrent network", architectures.rnn(TOKENS)),
-    program_row("a convolution", architectures.cnn(TOKENS)),
-    program_row("an LSTM", architectures.lstm(TOKENS)),
-    program_row("attention", architectures.attention(TOKENS, 1, 2.0)),
+    program_row("a perceptron", architectures.mlp(TOKENS), 1),
+    program_row("a recurrent network", architectures.rnn(TOKENS), 1),
+    program_row("a convolution", architectures.cnn(TOKENS), 2),
+    program_row("an LSTM", architectures.lstm(TOKENS), 1),
+    program_row("attention", architectures.attention(TOKENS, 1, 2.0), 6, 3),
     Growth(
         name="draws of the limit of a recurrent network, in their number",
         sizes=(10**5, 2 * 10**5, 4 * 10**5, 7 * 10**5, 10**6),

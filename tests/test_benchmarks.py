@@ -156,7 +156,20 @@ def test_a_row_that_loses_says_why():
         key = row["module"], row["name"], row["peer_name"]
         if key in declared:
             assert row.get("reason", "") == declared[key].reason
-    assert all(row.reason.endswith(".") for row in COMPARED if row.reason)
+            assert row.get("beyond", "") == declared[key].beyond
+    sentences = [row.reason for row in COMPARED] + [row.beyond for row in COMPARED]
+    assert all(each.endswith(".") for each in sentences if each)
+
+
+def test_a_row_far_from_the_limit_says_what_takes_the_time():
+    far = [
+        row
+        for row in RECORD["rows"]
+        if row.get("limit", {"ours_over_limit": 1})["ours_over_limit"] > harness.FAR
+    ]
+    assert [row["name"] for row in far if not row.get("beyond")] == []
+    with_limit = sum("limit" in row for row in RECORD["rows"])
+    assert len(far) < with_limit / 2
 
 
 def test_a_reason_is_recorded_and_printed_where_the_peer_is_faster():
@@ -171,6 +184,20 @@ def test_a_reason_is_recorded_and_printed_where_the_peer_is_faster():
     del results[0]["reason"]
     lines = [*command.table({"unit_seconds": UNITS, "rows": results, "growths": []})]
     assert lines[5].strip() == "and nobody has said why we lose"
+
+
+def test_what_takes_the_time_is_printed_beyond_three_times_the_limit():
+    record, beyond = Recorder(), "Calls of numpy."
+    for times, said in ((2.9, False), (3.1, True)):
+        row = toy(record, limit={"exp": 1 / times}, beyond=beyond)
+        result = harness.measure(row, UNITS, record.clock)
+        results = {"unit_seconds": UNITS, "rows": [result], "growths": []}
+        assert result["beyond"] == beyond
+        lines = [line.strip() for line in command.table(results)]
+        assert (beyond in lines) == said
+        del result["beyond"]
+        last = [*command.table(results)][-1].strip()
+        assert (last == "and nobody has said what takes the time") == said
 
 
 def test_the_sides_take_turns():
@@ -353,9 +380,9 @@ def measured(name, ratio=None, over=None, **more):
 
 
 ROWS = [
-    measured("won", 250.0, 4.0, reason="Not told."),
-    measured("lost", 0.25, 8.0, reason="The peer does less."),
-    measured("alone", over=2.0, note="peer b not installed"),
+    measured("won", 250.0, 4.0, reason="Not told.", beyond="Calls."),
+    measured("lost", 0.25, 8.0, reason="The peer does less.", beyond="Calls."),
+    measured("alone", over=2.0, note="peer b not installed", beyond="Not told."),
     measured("without a limit", 3.0),
 ]
 
@@ -403,7 +430,7 @@ def test_figures_of_the_record_can_be_read_on_a_phone():
 
 def test_a_module_of_the_page_is_figure_table_and_reasons():
     part = module_section("cosines", ROWS)
-    title, drawn, board, said, reasons = part.children
+    title, drawn, board, said, reasons, far, beyond = part.children
     assert title.astext() == "lib.sphere.cosines"
     assert 'role="img"' in drawn.astext() and drawn["format"] == "html"
     body = next(board.findall(nodes.tbody))
@@ -414,4 +441,6 @@ def test_a_module_of_the_page_is_figure_table_and_reasons():
     assert cells[2][3] == "peer b not installed" and cells[3][5] == "—"
     assert said.astext() == "Why peers are faster:"
     assert [each.astext() for each in reasons] == ["2: The peer does less."]
-    assert len(module_section("sde", ROWS[:1]).children) == 3
+    assert far.astext() == "What takes more than three times the limit:"
+    assert [each.astext() for each in beyond] == ["1, 2: Calls."]
+    assert len(module_section("sde", ROWS[2:]).children) == 3

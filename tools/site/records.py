@@ -7,6 +7,7 @@ from typing import Any
 
 from docutils import nodes
 
+from benchmarks.harness import FAR
 from tools.kernels.parity import MOST
 from tools.kernels.parity import RECORD as PARITY
 from tools.mutants.record import RECORD as MUTANTS
@@ -153,17 +154,35 @@ def module_section(module: str, rows: list[dict[str, Any]]) -> nodes.section:
             [line(number, row) for number, row in enumerate(rows, 1)],
         ),
     ]
-    losing = [
-        nodes.list_item("", nodes.paragraph(text=f"{number}: {row['reason']}"))
-        for number, row in enumerate(rows, 1)
-        if "reason" in row and "ratio" in row and row["ratio"]["median"] < 1
-    ]
-    if losing:
-        part += [
-            nodes.paragraph(text="Why peers are faster:"),
-            nodes.bullet_list("", *losing),
-        ]
+    for head, key, where in (
+        ("Why peers are faster:", "reason", loses),
+        ("What takes more than three times the limit:", "beyond", is_far),
+    ):
+        places = enumerate(rows, 1)
+        told = [(at, row[key]) for at, row in places if key in row and where(row)]
+        if told:
+            part += [nodes.paragraph(text=head), sentences(told)]
     return part
+
+
+def loses(row: dict[str, Any]) -> bool:
+    """Tell whether the peer of a row is faster."""
+    return bool("ratio" in row and row["ratio"]["median"] < 1)
+
+
+def is_far(row: dict[str, Any]) -> bool:
+    """Tell whether a row takes more than three times the limit of the machine."""
+    return bool("limit" in row and row["limit"]["ours_over_limit"] > FAR)
+
+
+def sentences(told: list[tuple[int, str]]) -> nodes.bullet_list:
+    """What rows say, with their numbers; once what several say."""
+    numbers: dict[str, list[str]] = {}
+    for place, sentence in told:
+        numbers.setdefault(sentence, []).append(str(place))
+    items = (f"{', '.join(each)}: {said}" for said, each in numbers.items())
+    listed = (nodes.list_item("", nodes.paragraph(text=item)) for item in items)
+    return nodes.bullet_list("", *listed)
 
 
 def line(number: int, row: dict[str, Any]) -> list[nodes.Node]:
