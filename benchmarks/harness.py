@@ -45,9 +45,9 @@ class Row:
     exponentials, random numbers and products, and the arrays that it has to pass over.
     ``pairs`` is how often both sides are timed; fewer where a side takes seconds.
     ``pieces`` is how many results a call of each side makes; times are per result.
-    ``reason`` is a sentence that says why the peer is faster, and ``beyond`` one that
-    says what takes more than :data:`FAR` times the limit, where either may be; they are
-    shown where it is.
+    ``reason`` is a sentence that says why the peer is faster, where it may be; it is
+    shown where it is. ``beyond`` says what takes more than :data:`FAR` times the limit,
+    where that may be; it is recorded where it is.
     Where results are ``sampled``, an error is the distance of their mean from the
     reference in standard errors.
     """
@@ -165,8 +165,8 @@ def measure(
     result["accuracy"] = row.accuracy
     if row.sampled:
         result["sampled"] = True
-    told = {"reason": row.reason, "beyond": row.beyond}
-    result |= {name: sentence for name, sentence in told.items() if sentence}
+    if row.reason:
+        result["reason"] = row.reason
     for side, each in times.items():
         result[side] = side_of(median(each), wrong[side], row.sampled)
     if "peer" in times:
@@ -182,6 +182,8 @@ def measure(
         least = least_time(row.limit, unit_seconds)
         over = result["ours"]["seconds"] / least["seconds"]
         result["limit"] = {**least, "ours_over_limit": over}
+        if over > FAR and row.beyond:
+            result["beyond"] = row.beyond
     return result
 
 

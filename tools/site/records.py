@@ -7,7 +7,6 @@ from typing import Any
 
 from docutils import nodes
 
-from benchmarks.harness import FAR
 from tools.kernels.parity import MOST
 from tools.kernels.parity import RECORD as PARITY
 from tools.mutants.record import RECORD as MUTANTS
@@ -154,29 +153,25 @@ def module_section(module: str, rows: list[dict[str, Any]]) -> nodes.section:
             [line(number, row) for number, row in enumerate(rows, 1)],
         ),
     ]
-    for head, key, where in (
-        ("Why peers are faster:", "reason", loses),
-        ("What takes more than three times the limit:", "beyond", is_far),
+    places = [*enumerate(rows, 1)]
+    slower = [(at, row["reason"]) for at, row in places if loses(row)]
+    far = [(at, row["beyond"]) for at, row in places if "beyond" in row]
+    for head, told in (
+        ("Why peers are faster:", slower),
+        ("What takes more than three times the limit:", far),
     ):
-        places = enumerate(rows, 1)
-        told = [(at, row[key]) for at, row in places if key in row and where(row)]
         if told:
             part += [nodes.paragraph(text=head), sentences(told)]
     return part
 
 
 def loses(row: dict[str, Any]) -> bool:
-    """Tell whether the peer of a row is faster."""
-    return bool("ratio" in row and row["ratio"]["median"] < 1)
-
-
-def is_far(row: dict[str, Any]) -> bool:
-    """Tell whether a row takes more than three times the limit of the machine."""
-    return bool("limit" in row and row["limit"]["ours_over_limit"] > FAR)
+    """Tell whether the peer of a row is faster, and why is known."""
+    return bool("reason" in row and "ratio" in row and row["ratio"]["median"] < 1)
 
 
 def sentences(told: list[tuple[int, str]]) -> nodes.bullet_list:
-    """What rows say, with their numbers; once what several say."""
+    """List of the sentences of rows, with their numbers; once what several say."""
     numbers: dict[str, list[str]] = {}
     for place, sentence in told:
         numbers.setdefault(sentence, []).append(str(place))
