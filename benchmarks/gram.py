@@ -81,7 +81,7 @@ def row(n: int, paths: int) -> Row:
         beyond="Each product and each root of a 4 × 4 matrix is a call of the linear"
         " algebra, which costs more than its operations."
         if paths > 1
-        else "A single path is some 400 calls of numpy on 16 numbers.",
+        else "A single path is hundreds of calls, each on 16 numbers or fewer.",
     )
 
 

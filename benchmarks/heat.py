@@ -135,8 +135,8 @@ ROWS: list[Row | Growth] = [
         limit={"exp": 2 * POINTS.size, "bytes": 2 * POINTS.nbytes},
         reason="The peer is made for two variances of 1; it has no guard against 0/0 in"
         " the tails, which is 15 % of our time, and no check, which is 6 %.",
-        beyond="Beside the two exponentials a point takes some twenty passes of numpy:"
-        " its distances, their squares, the guard, the quotient, the checks.",
+        beyond="Beside the two exponentials a point takes many passes of numpy: its"
+        " distances, their squares, the guard, the quotient, the checks.",
     ),
     Row(
         name="distance of Gaussians in 64 dimensions",

@@ -59,11 +59,10 @@ def field_row(name: str, x: Array, reason: str = "") -> Row:
         accuracy=1e-14,
         limit={"exp": pairs, "flop": 4 * pairs * x.shape[-1], "bytes": 16 * n},
         reason=reason,
-        beyond="With 64 tokens a call of numpy costs as much as its arithmetic, and"
-        " there are some thirty of them."
+        beyond="With 64 tokens a call of numpy costs as much as its arithmetic."
         if pairs < 10**4
-        else "Products with 32 rows run at half of the speed of large ones, and checks"
-        " and sums pass over all tokens.",
+        else "Products are half of the time; checks, sums and the projection pass over"
+        " all coordinates.",
     )
 
 
@@ -137,7 +136,7 @@ ROWS: list[Row | Growth] = [
         error=largest_relative,
         accuracy=1e-6,
         limit={"exp": 5 * BETAS.size},
-        beyond="An exponential integral takes a hundred times as long as an"
+        beyond="An exponential integral takes hundreds of times as long as an"
         " exponential, and each β needs four.",
     ),
     Growth(

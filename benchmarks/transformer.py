@@ -20,7 +20,7 @@ DEPTH, WIDTH, HEADS, TOKENS, FEATURES, CLASSES = 4, 32, 2, 16, 49, 10
 IMAGES = RNG.standard_normal((50, TOKENS, FEATURES))
 LABELS = RNG.integers(CLASSES, size=len(IMAGES))
 SMALL = (
-    "At the speed of large ones all products would take a fifth to a third of our time;"
+    "At the speed of large ones all products would take 19 to 28 % of our time;"
     " the rest is passes of numpy, many of which jax compiles to one."
 )
 MULTIPLES = 18 * DEPTH  # products with a square matrix: six, and twice as many back
