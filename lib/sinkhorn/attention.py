@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -54,12 +57,41 @@ def sinkhorn_attention(scores: npt.ArrayLike, iterations: int) -> Array:
     if largest > LARGEST:
         raise ValueError(f"scores must not exceed {LARGEST:.0e}, got {largest:.3g}")
     require_count("iterations", iterations)
+    masked = np.isneginf(logs)
     for axis, side in ((-1, "row"), (-2, "column"))[:iterations]:
-        if np.isneginf(logs.max(axis=axis)).any():
+        if masked.all(axis=axis).any():
             raise ValueError(f"scores has a {side} of -inf only")
-    if largest > _MODERATE:
-        return _by_logarithms(logs, iterations)
-    return _by_division(np.exp(logs), iterations)
+    return deque(normalizations(logs, iterations), maxlen=1).pop()
+
+
+def normalizations(scores: Array, iterations: int) -> Iterator[Array]:
+    r"""The weights after each normalization of :math:`e^Y`; nothing is checked.
+
+    Scores up to 150 need no logarithms: :math:`e^Y` itself is divided, and no sum of it
+    leaves the float range. For after its first normalization a row has an entry of at
+    least 1/n, and a column sums to at least e^(−2·150)/n. From then on all sums are at
+    least 1/n², however many entries a mask drives to 0.
+    """
+    if _largest(scores) > _MODERATE:
+        yield from _by_logarithms(scores, iterations)
+        return
+    weights = np.exp(scores)
+    for number in range(iterations):
+        rows = number % 2 == 0
+        sums = row_sums(weights) if rows else weights.sum(axis=-2, keepdims=True)
+        weights = weights / sums
+        yield weights
+
+
+def _by_logarithms(logs: Array, iterations: int) -> Iterator[Array]:
+    """The same for scores whose exponentials would leave the float range."""
+    for number in range(iterations):
+        axis = -1 - number % 2
+        logs = logs - logs.max(axis=axis, keepdims=True)
+        weights = np.exp(logs)
+        sums = weights.sum(axis=axis, keepdims=True)
+        logs = logs - np.log(sums)
+        yield weights / sums
 
 
 def _largest(scores: Array) -> float:
@@ -68,27 +100,3 @@ def _largest(scores: Array) -> float:
     if np.isneginf(low):
         low = scores.min(initial=0.0, where=scores != -np.inf)
     return float(max(-low, high))
-
-
-def _by_division(weights: Array, iterations: int) -> Array:
-    """Normalizations of e^Y itself, in place; its sums stay in the float range.
-
-    After its first normalization a row has an entry of at least 1/n, and a column sums
-    to at least e^(−2·150)/n. From then on all sums are at least 1/n², however many
-    entries a mask drives to 0.
-    """
-    for number in range(iterations):
-        rows = number % 2 == 0
-        weights /= row_sums(weights) if rows else weights.sum(axis=-2, keepdims=True)
-    return weights
-
-
-def _by_logarithms(logs: Array, iterations: int) -> Array:
-    """The same for scores whose exponentials would leave the float range."""
-    for number in range(iterations):
-        axis = -1 - number % 2
-        logs = logs - np.max(logs, axis=axis, keepdims=True)
-        weights = np.exp(logs)
-        sums = np.sum(weights, axis=axis, keepdims=True)
-        logs = logs - np.log(sums)
-    return np.asarray(weights / sums)

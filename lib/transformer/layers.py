@@ -20,6 +20,7 @@ import numpy as np
 
 from lib.core.checks import Array
 from lib.core.rows import row_sums
+from lib.sinkhorn.attention import normalizations
 
 Back = Callable[[Array], Any]
 
@@ -90,11 +91,11 @@ def doubly_stochastic(scores: Array, iterations: int) -> tuple[Array, Back]:
     a singular system of 2m unknowns for each head and image, and its solution is not
     the derivative of a value that stopped short of the limit.
     """
-    axes = [-1 - number % 2 for number in range(iterations)]
-    kept = _normalizations(scores, axes) or _by_logarithms(scores, axes)
+    kept = [*normalizations(scores, iterations)]
 
     def back(grad: Array) -> Array:
         # From the last weights to their logarithm, and then from one to another.
+        axes = [-1 - number % 2 for number in range(iterations)]
         g = _through_sum(kept[-1], grad, axes[-1])
         for weights, axis in zip(kept[-2::-1], axes[-2::-1], strict=True):
             g = g - weights * g.sum(axis=axis, keepdims=True)
@@ -176,33 +177,6 @@ def _through_sum(weights: Array, grad: Array, axis: int) -> Array:
     """Gradient before weights = e^Y / sums of e^Y along an axis."""
     inner = np.sum(grad * weights, axis=axis, keepdims=True)
     return np.asarray(weights * (grad - inner))
-
-
-def _normalizations(scores: Array, axes: list[int]) -> list[Array] | None:
-    """The weights after each sum along an axis became 1; None where one was lost.
-
-    What rounds to 0 is no loss as long as the sums that it is part of are far larger.
-    """
-    weights, kept = np.exp(scores - scores.max(axis=-1, keepdims=True)), []
-    for axis in axes:
-        sums = weights.sum(axis=axis, keepdims=True)
-        if sums.min() < 1e-100:
-            return None
-        weights = weights / sums
-        kept.append(weights)
-    return kept
-
-
-def _by_logarithms(scores: Array, axes: list[int]) -> list[Array]:
-    """The same for all scores, at several times the cost."""
-    logs, kept = scores, []
-    for axis in axes:
-        logs = logs - logs.max(axis=axis, keepdims=True)
-        weights = np.exp(logs)
-        sums = weights.sum(axis=axis, keepdims=True)
-        logs = logs - np.log(sums)
-        kept.append(weights / sums)
-    return kept
 
 
 def _to_heads(x: Array, heads: int) -> Array:
