@@ -10,12 +10,13 @@ import numpy.typing as npt
 from lib.core.checks import (
     LARGEST,
     Array,
+    as_float,
     require_count,
     require_generator,
     require_positive,
     require_within,
 )
-from lib.core.psd import gram_of, require_gram, semidefinite_root
+from lib.core.psd import gram_of, require_gram, require_grams, semidefinite_root
 from lib.core.trajectory import Trajectory
 from lib.sde.limits import Limit
 
@@ -97,8 +98,8 @@ def simulate(
     ----------
     sde : Limit
         Of linear noise q.
-    gram0 : array_like, shape (m, m)
-        Gram matrix at time 0.
+    gram0 : array_like, shape (m, m) or (paths, m, m)
+        Gram matrix at time 0, or one for each path.
     horizon : float
         Last time, in layers over width.
     steps : int
@@ -123,13 +124,17 @@ def simulate(
     ------
     ValueError
         For a matrix that is not a Gram matrix or has a trace of ``level`` or more,
-        numbers that are not positive, or steps too few for the linear noise.
+        as many matrices as there are not paths, numbers that are not positive, or steps
+        too few for the linear noise.
     """
     gram = _require_run(sde, gram0, horizon, steps, paths, rng, save_every, level)
-    _require_degrees(len(gram), sde.linear_noise, float(horizon), int(steps))
-    # Equal tokens stay equal to the last digit: each has the row of the first of them.
-    size = np.diag(gram)
-    first = np.argmax((gram == size) & (size[:, None] == size), axis=1)  # (m,)
+    m = gram.shape[-1]
+    _require_degrees(m, sde.linear_noise, float(horizon), int(steps))
+    # Tokens that are equal in all paths stay so to the last digit: each has the row of
+    # the first of them.
+    size = np.diagonal(gram, axis1=-2, axis2=-1)[..., None, :]  # (..., 1, m)
+    equal = (gram == size) & (size.mT == size)  # (..., m, m)
+    first = np.argmax(equal.reshape(-1, m, m).all(axis=0), axis=1)  # (m,)
 
     def move(root: Array, left: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
         rate = sde._rate(root)
@@ -142,7 +147,7 @@ def simulate(
     def observe(root: Array) -> Array:
         return gram_of(root)[:, first][..., first]
 
-    root = np.repeat(semidefinite_root(gram)[None, first], paths, axis=0)
+    root = _to_paths(semidefinite_root(gram)[..., first, :], paths)
     run = run_paths(move, root, horizon, steps, save_every=save_every, observe=observe)
     run.states[0] = gram  # without the rounding of its root
     return run
@@ -198,10 +203,15 @@ def explicit_euler(
         outside = np.linalg.eigvalsh(after)[:, 0] < -1e-12 * np.abs(trace)
         return after, left, outside | (trace > level)
 
-    grams = np.repeat(gram[None], paths, axis=0)
     return run_paths(
-        move, grams, horizon, steps, save_every=save_every, observe=np.copy
-    )
+        move, _to_paths(gram, paths), horizon, steps,
+        save_every=save_every, observe=np.copy,
+    )  # fmt: skip
+
+
+def _to_paths(start: Array, paths: int) -> Array:
+    """A copy of the start for each path, unless each has its own."""
+    return np.broadcast_to(start, (int(paths), *start.shape[-2:])).copy()
 
 
 def _require_run(
@@ -217,15 +227,23 @@ def _require_run(
     """Check the arguments of a simulation; gram0 as an array."""
     if not isinstance(sde, Limit):
         raise ValueError(f"sde must be a limit of lib.sde, got {sde!r}")
-    gram = require_gram("gram0", gram0)
+    gram = as_float("gram0", gram0)
+    several = gram.ndim == 3
+    gram = (require_grams if several else require_gram)("gram0", gram)
     for name, value in (("steps", steps), ("paths", paths), ("save_every", save_every)):
         require_count(name, value)
     require_generator("rng", rng)
     require_positive("horizon", horizon)
     require_within("level", level, 0, LARGEST)
-    if not np.trace(gram) < level:
+    if several and len(gram) != paths:
         raise ValueError(
-            f"gram0 must have a trace below level = {level!r}, got {np.trace(gram)}"
+            f"gram0 must be one matrix, or one for each of {paths} paths, got"
+            f" {len(gram)}"
+        )
+    trace = np.trace(gram, axis1=-2, axis2=-1).max()
+    if not trace < level:
+        raise ValueError(
+            f"gram0 must have a trace below level = {level!r}, got {trace}"
         )
     return gram
 

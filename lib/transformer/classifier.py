@@ -254,7 +254,7 @@ class Perceptron(Classifier):
     def _run(self, x: Array) -> _Run:
         params, active = self.params, x
         if "inner" in params:
-            hidden, from_hidden = layers.product(x, params["inner"])
+            hidden, _ = layers.product(x, params["inner"])
             active, from_active = layers.leaky(hidden + params["shift"], (1.0, 0.0))
         logits, from_readout = layers.product(active, params["readout"])
 
@@ -263,7 +263,7 @@ class Perceptron(Classifier):
             gradients = {"readout": to_readout, "bias": grad.sum(axis=0)}
             if "inner" in params:
                 to_hidden = from_active(to_active)
-                gradients["inner"] = from_hidden(to_hidden)[1]
+                gradients["inner"] = layers.to_weights(x, to_hidden)
                 gradients["shift"] = to_hidden.sum(axis=0)
             return {name: gradients[name] for name in params}
 

@@ -31,15 +31,21 @@ EPSILON = 1e-12
 def product(x: Array, weights: Array) -> tuple[Array, Back]:
     r""":math:`x W/\sqrt p` of rows with p entries; back to x and W."""
     size, columns = weights.shape
-    scale = 1 / size**0.5
-    rows, scaled = x.reshape(-1, size), weights * scale
-    value = (rows @ scaled).reshape(*x.shape[:-1], columns)
+    scaled = weights * (1 / size**0.5)
+    value = (x.reshape(-1, size) @ scaled).reshape(*x.shape[:-1], columns)
 
     def back(grad: Array) -> tuple[Array, Array]:
-        g = grad.reshape(-1, columns)
-        return (g @ scaled.T).reshape(x.shape), rows.T @ g * scale
+        to_x = (grad.reshape(-1, columns) @ scaled.T).reshape(x.shape)
+        return to_x, to_weights(x, grad)
 
     return value, back
+
+
+def to_weights(x: Array, grad: Array) -> Array:
+    """The way back of :func:`product` to W alone, where x is an image."""
+    size, columns = x.shape[-1], grad.shape[-1]
+    gradient = x.reshape(-1, size).T @ grad.reshape(-1, columns)
+    return np.asarray(gradient * (1 / size**0.5))
 
 
 def root_mean_square(x: Array) -> tuple[Array, Back]:

@@ -84,7 +84,7 @@ def run(params: Mapping[str, Array], plan: Plan, x: Array) -> Run:
     parameters.
     """
     depth = len(params["query"])
-    embedded, from_embedding = layers.product(x, params["embed"])
+    embedded, _ = layers.product(x, params["embed"])
     tokens = (embedded + params["position"]) / 2**0.5
     from_start: Back = _same
     if plan.norm == "post":
@@ -116,7 +116,7 @@ def run(params: Mapping[str, Array], plan: Plan, x: Array) -> Run:
             name: np.stack([each[place] for each in reversed(matrices)])
             for place, name in enumerate(names)
         }
-        gradients["embed"] = from_embedding(g)[1]
+        gradients["embed"] = layers.to_weights(x, g)
         gradients["position"] = g.sum(axis=0)
         gradients["readout"], gradients["bias"] = to_readout, grad.sum(axis=0)
         return {name: gradients[name] for name in params}

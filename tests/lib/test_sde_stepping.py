@@ -352,6 +352,50 @@ def test_states_are_kept_as_asked():
         np.testing.assert_array_equal(last.states, every.states[[0, 10]])
 
 
+@pytest.mark.parametrize("sde", LIMITS, ids=str)
+@pytest.mark.parametrize("function", [simulate, explicit_euler])
+def test_each_path_may_have_a_start_of_its_own(sde, function):
+    """With the same numbers at hand it is the path of its start, given alone."""
+    starts = np.array([random_gram(3, key) for key in range(4)])
+    run = dict(horizon=0.02, steps=4, paths=4)
+    several = function(sde, starts, rng=rng(25), **run)
+    np.testing.assert_array_equal(several.states[0], starts)
+    for path, start in enumerate(starts):
+        alone = function(sde, start, rng=rng(25), **run)
+        np.testing.assert_allclose(
+            several.states[:, path], alone.states[:, path], rtol=1e-12
+        )
+    same = function(sde, starts[:1].repeat(4, axis=0), rng=rng(25), **run)
+    alone = function(sde, starts[0], rng=rng(25), **run)
+    np.testing.assert_array_equal(same.states, alone.states)
+
+
+def test_tokens_that_are_equal_in_all_paths_stay_so():
+    starts = np.array([random_gram(3, key)[[0, 1, 1, 2]] for key in range(5)])
+    starts = starts[..., [0, 1, 1, 2]]
+    starts[0] = starts[0][[0, 1, 1, 1]][:, [0, 1, 1, 1]]  # here the last one as well
+    states = simulate(ATTENTION, starts, 1.0, 16, paths=5, rng=rng(26)).states
+    np.testing.assert_array_equal(states[..., 1, :], states[..., 2, :])
+    np.testing.assert_array_equal(states[..., 1], states[..., 2])
+    np.testing.assert_allclose(states[:, 0, 3], states[:, 0, 1], rtol=1e-8)
+    assert (states[1:, 1:, 3] != states[1:, 1:, 1]).any(axis=-1).all()
+
+
+def test_starts_are_as_many_as_paths_and_all_are_checked():
+    for function in (simulate, explicit_euler):
+        run = dict(horizon=0.5, steps=10, rng=rng())
+        for starts, message in (
+            (np.stack([np.eye(2)] * 2), "one for each of 3 paths, got 2"),
+            (np.eye(2)[None], "one for each of 3 paths, got 1"),
+            (np.stack([np.eye(2), np.eye(2), -np.eye(2)]), "positive semidefinite"),
+            (np.stack([np.eye(2), np.eye(2), 1e6 * np.eye(2)]), "trace below level"),
+            (np.eye(2)[None, None], "gram0 must be a non-empty matrix"),
+            ([[[1.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0]]], "gram0"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                function(ATTENTION, starts, paths=3, **run)
+
+
 def test_too_few_steps_are_told_how_many():
     q, m = 0.49 * 1.51, 4
     least = int(np.ceil(m * q * 2.0))
