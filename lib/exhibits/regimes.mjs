@@ -68,14 +68,21 @@ export default ({ stage, state, values, call, act, put }) => {
     const context = ask("context", { tokens, beta, key_width: keys });
     const wendel = ask("hemisphere", { g: node.length, tokens, width, node, weight });
     const order = ask("order", { r: orders.length, spread, orders, log_factorial });
-    let at = { next: 0 };
-    for (let k = 0; k < depth; k++) at = ask("layer", { cosine: at.next, tokens, beta, key_width: keys, branch });
+    const layers = (beta) => {
+      let at = { next: 0 };
+      for (let k = 0; k < depth; k++) at = ask("layer", { cosine: at.next, tokens, beta, key_width: keys, branch });
+      return at.next;
+    };
     now = {
-      shown: [lengths.spread, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, at.next],
+      shown: [lengths.spread, law.kurtosis, beta / Math.log(tokens), tokens / width, order.order, layers(beta)],
       keys, time: lengths.time, spread: lengths.spread, normalized: lengths.pre_norm, limit: law.c / heads, seen: law.seen, tied: context.tied, orthogonal: context.orthogonal, chance: wendel.probability,
     };
     now.zones = now.shown.map(zone);
-    if (heads < state.enough) now.zones[5] = Math.min(now.zones[5], 1); // they may stay apart at any value
+    // Few heads keep tokens farther apart than many do.
+    const enough = heads >= state.enough;
+    const sure = enough && zone(layers(beta * (1 + state.extra / heads)), 5) > 1;
+    now.few = !enough || (now.zones[5] > 1 && !sure);
+    if (!sure) now.zones[5] = Math.min(now.zones[5], 1);
     // The model that was chosen stays so, even where its sizes pass those of another.
     const near = chosen >= 0 && !same(chosen);
     if (near) {
@@ -214,7 +221,7 @@ export default ({ stage, state, values, call, act, put }) => {
         `If queries are keys, a token keeps ${percent(now.tied)} of its attention on average over random keys, and ${percent(now.orthogonal)} if its other logits are 0. If they are independent, as before training, it keeps ${percent(1 / values.tokens)}, and effectively sees ${many(now.seen)} of ${many(values.tokens)} tokens.`,
         `Random tokens lie in one hemisphere with probability ${chanceOf(now.chance, values.tokens, values.width)}.`,
         `With logits of this size the softmax is within 5\u00a0% after ${order} ${order === 1 ? "order" : "orders"}.`,
-        `Were one layer repeated, with equal queries and keys, many heads and normalization after it, the cosine of tokens would go from 0 to ${reads(5)}; fewer heads keep it smaller${values.heads < state.enough ? ", and so few may keep it far smaller" : ""}.`,
+        `Were one layer repeated, with equal queries and keys, many heads and normalization after it, the cosine of tokens would go from 0 to ${reads(5)}; fewer heads keep it smaller${now.few ? ", and so few may keep it far smaller" : ""}.`,
       ];
       return `${said[told]}\nNot covered: trained weights, ${special ?? state.unknown[Number(normalizes())]}.`;
     },

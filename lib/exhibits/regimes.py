@@ -87,10 +87,12 @@ GAUGES = (
            ", and, were all layers alike, its tokens might stay apart or meet",
            ", and, were all layers alike and heads many, its tokens would meet")),
 )  # fmt: skip
-# The cosine is that of many heads. From so many on networks of twelve layers passed ½
-# where it is above 0.9 (simulated); deeper ones may need more. With fewer heads than
-# these tokens may stay apart at any value.
-ENOUGH_HEADS = 4
+# The cosine is that of many heads, and H heads keep tokens farther apart. From so many
+# on, cosines were 0.47 or more where the formula exceeds 0.9 for logits 1 + 2/H times as
+# large, too: simulated with 4, 8 and 16 heads of width 4 to 128, 16 to 256 tokens and 6
+# to 96 layers, at the largest such logits. With fewer heads tokens may stay apart at any
+# value.
+ENOUGH_HEADS, EXTRA = 4, 2.0
 
 
 def regimes(
@@ -158,6 +160,7 @@ def regimes(
         "told": names.index(told),
         "constant": FIXED,
         "enough": float(ENOUGH_HEADS),
+        "extra": EXTRA,
     }
     return live(
         "regimes",
@@ -222,9 +225,12 @@ def readings(
     law = numbers.kurtosis(width, heads, key_width, tokens, spread, nodes)
     orders, log_factorial = (np.asarray(state[n]) for n in ("orders", "log_factorial"))
     errors = numbers.order_errors(spread, orders, log_factorial)
-    cosine = 0.0
+    cosine, least = 0.0, 0.0  # the latter for the larger logits
     for _ in range(round(depth)):
-        cosine = float(numbers.tied_cosine(cosine, tokens, beta, key_width, BRANCH))
+        cosine, least = (
+            float(numbers.tied_cosine(last, tokens, factor * beta, key_width, BRANCH))
+            for last, factor in ((cosine, 1), (least, 1 + EXTRA / heads))
+        )
     node, weight = np.asarray(state["node"]), np.asarray(state["weight"])
     lengths = numbers.log_length(width, depth, BRANCH)
     reading = {
@@ -237,6 +243,7 @@ def readings(
         "spread": lengths["spread"],
         "pre_norm": numbers.pre_norm_spread(width, depth),
         "heads": heads,
+        "least cosine": least,
         "limit": law["c"] / heads,
         "seen": law["seen"],
         "tied": numbers.tied_weight(tokens, beta, key_width),
@@ -323,10 +330,12 @@ def verdict(
 
 
 def zone_of(gauge: Gauge, reading: Mapping[str, float]) -> int:
-    """The zone in which a gauge stands; of few heads it does not say that they meet."""
+    """The zone in which a gauge stands; that tokens meet only if heads are enough."""
     zone = gauge.zone(reading[gauge.name])
-    unsure = gauge is GAUGES[-1] and reading["heads"] < ENOUGH_HEADS
-    return min(zone, 1) if unsure else zone
+    if gauge is not GAUGES[-1]:
+        return zone
+    sure = reading["heads"] >= ENOUGH_HEADS and gauge.zone(reading["least cosine"]) > 1
+    return zone if sure else min(zone, 1)
 
 
 def _model(state: State, sizes: Mapping[str, float]) -> int | None:
