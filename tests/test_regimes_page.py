@@ -104,7 +104,8 @@ def test_a_head_keeps_four_coordinates(gauges):
 def test_the_verdict_follows_the_zones():
     levels = {
         "spread": 0.05, "excess kurtosis": 0.2, "β/log m": 0.9, "m/d": 1.0,
-        "softmax orders": 2.0, "cosine of shared layers": 0.0, "heads": 12.0,
+        "softmax orders": 2.0, "cosine of shared layers": 0.0, "least cosine": 0.0,
+        "heads": 12.0,
     }  # fmt: skip
     assert verdict(levels) == (
         "calls, without normalization, for the limit of infinite width first, its"
@@ -127,9 +128,10 @@ def test_the_verdict_follows_the_zones():
     assert [gauge.zone(3) for gauge in GAUGES] == [2, 1, 1, 1, 1, 2]
     assert all(len(gauge.named()) == len(gauge.zones) + 1 for gauge in GAUGES)
     # That tokens meet is not said of few heads, whatever the cosine.
-    met = levels | {"cosine of shared layers": 0.95}
+    met = levels | {"cosine of shared layers": 0.95, "least cosine": 0.91}
     assert [zone_of(GAUGES[-1], met | {"heads": H}) for H in (4, 3)] == [2, 1]
     assert verdict(met | {"heads": 3.0}).endswith("might stay apart or meet")
+    assert zone_of(GAUGES[-1], met | {"least cosine": 0.89}) == 1
 
 
 def test_normalized_branches_have_a_mark_of_their_own(gauges):
@@ -349,6 +351,33 @@ def test_the_page_computes_what_lib_computes(visit, gauges):
     asked(figure, "m/d")
     says(figure, "lie in one hemisphere with probability")
     assert figure.locator(f"{ROW}[aria-pressed=true]").count() == 1
+
+
+def test_few_heads_are_not_said_to_meet_where_they_may_stay_apart(visit, gauges):
+    """Four heads of width 16 end at a cosine of 0.3 where the formula says 0.92."""
+    page, figure = visit(MODELS)
+    begun(figure)
+    sizes = {"width n": 64, "depth L": 12, "heads H": 4, "tokens m": 64}
+    sliders = {slider.label: slider for slider in gauges.controls.values()}
+    for label, size in sizes.items():
+        slide(figure, label, sliders[label].place(size))
+    for spread, zone, few in ((1.8, "unclear", True), (1.0, "met", False)):
+        slide(figure, WIDE, sliders[WIDE].place(spread))
+        levels = readings(
+            gauges.state,
+            **{
+                k: float(v)
+                for k, v in zip(gauges.controls, [*sizes.values(), spread], strict=True)
+            },
+        )
+        assert levels["cosine of shared layers"] > 0.9
+        assert GAUGES[-1].zones[zone_of(GAUGES[-1], levels)] == zone
+        expect(figure.locator(ROW).last).to_have_attribute(
+            "aria-label", re.compile(f"meet[?] {zone}: cosine")
+        )
+        asked(figure, "cosine of shared layers")
+        said = says(figure, "fewer heads keep it smaller")
+        assert ("so few may keep it far smaller" in said) == few
 
 
 def test_no_size_of_a_deep_network_is_refused(visit):

@@ -88,10 +88,10 @@ GAUGES = (
            ", and, were all layers alike and heads many, its tokens would meet")),
 )  # fmt: skip
 # The cosine is that of many heads, and H heads keep tokens farther apart. From so many
-# on, cosines were 0.47 or more where the formula exceeds 0.9 for logits 1 + 2/H times as
-# large, too: simulated with 4, 8 and 16 heads of width 4 to 128, 16 to 256 tokens and 6
-# to 96 layers, at the largest such logits. With fewer heads tokens may stay apart at any
-# value.
+# on, cosines were 0.47 or more where the formula exceeds 0.9 for logits 1 + 2/H times
+# as large, too: simulated with 4, 8 and 16 heads of width 4 to 128, 16 to 256 tokens
+# and 6 to 96 layers, at the largest such logits. With fewer heads tokens may stay apart
+# at any value.
 ENOUGH_HEADS, EXTRA = 4, 2.0
 
 
