@@ -363,13 +363,9 @@ def test_few_heads_are_not_said_to_meet_where_they_may_stay_apart(visit, gauges)
         slide(figure, label, sliders[label].place(size))
     for spread, zone, few in ((1.8, "unclear", True), (1.0, "met", False)):
         slide(figure, WIDE, sliders[WIDE].place(spread))
-        levels = readings(
-            gauges.state,
-            **{
-                k: float(v)
-                for k, v in zip(gauges.controls, [*sizes.values(), spread], strict=True)
-            },
-        )
+        places = map(float, [*sizes.values(), spread])
+        moved = dict(zip(gauges.controls, places, strict=True))
+        levels = readings(gauges.state, **moved)
         assert levels["cosine of shared layers"] > 0.9
         assert GAUGES[-1].zones[zone_of(GAUGES[-1], levels)] == zone
         expect(figure.locator(ROW).last).to_have_attribute(

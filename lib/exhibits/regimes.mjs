@@ -79,10 +79,9 @@ export default ({ stage, state, values, call, act, put }) => {
     };
     now.zones = now.shown.map(zone);
     // Few heads keep tokens farther apart than many do.
-    const enough = heads >= state.enough;
-    const sure = enough && zone(layers(beta * (1 + state.extra / heads)), 5) > 1;
-    now.few = !enough || (now.zones[5] > 1 && !sure);
-    if (!sure) now.zones[5] = Math.min(now.zones[5], 1);
+    const met = now.zones[5] > 1;
+    now.few = heads < state.enough || (met && zone(layers(beta * (1 + state.extra / heads)), 5) < 2);
+    if (met && now.few) now.zones[5] = 1;
     // The model that was chosen stays so, even where its sizes pass those of another.
     const near = chosen >= 0 && !same(chosen);
     if (near) {

@@ -225,12 +225,10 @@ def readings(
     law = numbers.kurtosis(width, heads, key_width, tokens, spread, nodes)
     orders, log_factorial = (np.asarray(state[n]) for n in ("orders", "log_factorial"))
     errors = numbers.order_errors(spread, orders, log_factorial)
-    cosine, least = 0.0, 0.0  # the latter for the larger logits
-    for _ in range(round(depth)):
-        cosine, least = (
-            float(numbers.tied_cosine(last, tokens, factor * beta, key_width, BRANCH))
-            for last, factor in ((cosine, 1), (least, 1 + EXTRA / heads))
-        )
+    cosine, least = (  # the latter for the larger logits
+        numbers.tied_cosines(round(depth), tokens, factor * beta, key_width, BRANCH)[-1]
+        for factor in (1, 1 + EXTRA / heads)
+    )
     node, weight = np.asarray(state["node"]), np.asarray(state["weight"])
     lengths = numbers.log_length(width, depth, BRANCH)
     reading = {
@@ -334,8 +332,8 @@ def zone_of(gauge: Gauge, reading: Mapping[str, float]) -> int:
     zone = gauge.zone(reading[gauge.name])
     if gauge is not GAUGES[-1]:
         return zone
-    sure = reading["heads"] >= ENOUGH_HEADS and gauge.zone(reading["least cosine"]) > 1
-    return zone if sure else min(zone, 1)
+    few = reading["heads"] < ENOUGH_HEADS or gauge.zone(reading["least cosine"]) < 2
+    return min(zone, 1) if few else zone
 
 
 def _model(state: State, sizes: Mapping[str, float]) -> int | None:

@@ -318,6 +318,22 @@ def tied_cosine(
     return _mixed(cosine, tokens, own, branch)
 
 
+def tied_cosines(
+    depth: int, tokens: float, beta: float, key_width: float, branch: float
+) -> list[float]:
+    """Cosines of orthogonal tokens after 0, 1, ..., depth such layers.
+
+    They end early where the last one stays.
+    """
+    cosines = [0.0]
+    for _ in range(depth):
+        after = tied_cosine(cosines[-1], tokens, beta, key_width, branch)
+        cosines.append(float(after))
+        if cosines[-1] == cosines[-2]:
+            break
+    return cosines
+
+
 def _mixed(cosine: Any, tokens: Any, own: Any, branch: Any) -> Any:
     """Cosine after a layer that gives the same weight to each of the other tokens."""
     skip = np.sqrt(1 - branch**2)

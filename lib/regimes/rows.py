@@ -304,26 +304,16 @@ def _clusters(given: Sizes) -> Row:
             "no theorem of the book counts clusters under fresh weights",
             "",
         )  # fmt: skip
-    tokens, cosine, met = float(given.tokens), 0.0, None
-    for layer in range(given.depth):
-        cosine, last = (
-            float(
-                numbers.tied_cosine(
-                    cosine, tokens, given.beta, given.key_width, given.branch
-                )
-            ),
-            cosine,
-        )
-        if met is None and cosine > _MEET:
-            met = layer + 1
-        if cosine == last:
-            break
+    cosines = numbers.tied_cosines(
+        given.depth, float(given.tokens), given.beta, given.key_width, given.branch
+    )
+    met = next((layer for layer, each in enumerate(cosines) if each > _MEET), None)
     when = f"they pass cosine ½ in layer {met}" if met else "they are still apart"
     return Row(
         "clusters", 1 if met else given.tokens,
         "layers as time, values x and W^Q = W^K: equiangular tokens",
         f"from orthogonal tokens the cosine after {given.depth} layers is"
-        f" {_n(cosine)}: {when}",
+        f" {_n(cosines[-1])}: {when}",
         f"the noise of random keys of width {given.key_width} is in it to leading order"
         f" (many heads and tokens, few heads are slower; simulated at three sizes);"
         f" random tokens in"

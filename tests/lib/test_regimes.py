@@ -431,6 +431,16 @@ def test_cosines_of_layers_with_random_keys(m, heads, width, spread):
         assert exact < 0.6 * mean_cosine < 0.7 * cosine
 
 
+def test_cosines_of_layers_that_are_alike_end_where_they_stay():
+    sizes, cosine = (512.0, 6.0, 64.0, 0.5**0.5), 0.0
+    layers = numbers.tied_cosines(10**6, *sizes)
+    assert 20 < len(layers) < 1000 and layers[-1] == layers[-2] > 0.999
+    for k, each in enumerate(layers):
+        assert each == cosine
+        assert numbers.tied_cosines(k, *sizes) == layers[: k + 1]
+        cosine = float(numbers.tied_cosine(cosine, *sizes))
+
+
 def test_few_heads_bring_tokens_together_later():
     m, width, cosine = 256, 64, 0.0
     for heads in (2, 8):
