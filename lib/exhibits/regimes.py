@@ -16,13 +16,14 @@ from lib.figures.controls import Slider
 from lib.figures.live import Exhibit, live
 from lib.figures.theme import COLORS, INK, style
 from lib.regimes import PRESETS, numbers, preset
+from lib.regimes.overlap import ScoreNodes
 
 State = Mapping[str, Any]
 WIDTHS, DEPTHS, HEADS = (64.0, 16384.0), (1.0, 128.0), (1.0, 128.0)
 TOKENS, SPREADS = (16.0, 131072.0), (0.05, 2.0)
 LEAST_KEYS = 4.0  # coordinates of a head; the formulas are not made for fewer
 BRANCH = sqrt(0.5)  # γ: skip connection and branch weigh alike
-# What the state calls the fields of numbers.ScoreNodes.
+# What the state calls the fields of ScoreNodes.
 _SCORE_NODES = ("score", "chance", "place", "share", "normal", "part")
 # Said of a network of one's own, and of layers that are all alike.
 UNKNOWN = "positions, your nonlinearity and normalization"
@@ -221,7 +222,7 @@ def readings(
     require_count("depth", round(depth), most=int(DEPTHS[1]))
     key_width = width / heads
     beta = spread * sqrt(key_width)
-    nodes = numbers.ScoreNodes(*(np.asarray(state[name]) for name in _SCORE_NODES))
+    nodes = ScoreNodes(*(np.asarray(state[name]) for name in _SCORE_NODES))
     law = numbers.kurtosis(width, heads, key_width, tokens, spread, nodes)
     orders, log_factorial = (np.asarray(state[n]) for n in ("orders", "log_factorial"))
     errors = numbers.order_errors(spread, orders, log_factorial)

@@ -15,6 +15,7 @@ from lib.gram.layers import LinearLayer, PlainLayer
 from lib.hierarchical import FiniteAttention, orthonormal_constant
 from lib.regimes import PRESETS, describe, numbers
 from lib.regimes.__main__ import main
+from lib.regimes.overlap import overlap, random_overlap
 from tools.command import ROOT
 
 GPT2 = dict(width=768, depth=12, heads=12, tokens=1024)
@@ -104,7 +105,7 @@ def test_explosion_is_that_of_simulated_pairs(width):
 @pytest.mark.parametrize("m", [1, 2, 16, 1024])
 @pytest.mark.parametrize("spread", [0.1, 1.0, 4.0, 10.0])
 def test_the_constant_is_that_of_hierarchical(m, spread):
-    mean, variance, _ = numbers.overlap(m, spread, numbers.score_nodes(m, spread))
+    mean, variance, _ = overlap(m, spread, numbers.score_nodes(m, spread))
     wanted = orthonormal_constant(m, spread)
     assert 3 * variance / mean**2 == pytest.approx(wanted, abs=1e-11)
 
@@ -132,7 +133,7 @@ def digits_of_the_constant(m, spread):
 @pytest.mark.parametrize(("m", "spread"), [(2, 0.05), (1000, 0.05), (300, 0.2)])
 def test_no_digits_of_the_constant_are_lost(m, spread):
     """The two moments agree to up to eight digits where weights are nearly equal."""
-    mean, variance, _ = numbers.overlap(m, spread, numbers.score_nodes(m, spread))
+    mean, variance, _ = overlap(m, spread, numbers.score_nodes(m, spread))
     wanted = digits_of_the_constant(m, spread)
     assert 3 * variance / mean**2 == pytest.approx(wanted, rel=1e-13, abs=0)
 
@@ -249,9 +250,7 @@ def test_kurtosis_with_more_tokens_than_dimensions(n, heads, tokens, spread):
 @pytest.mark.parametrize("spread", [0.05, 0.3, 1.0, 2.0])
 def test_spacing_of_nodes_is_enough_for_what_it_promises(tokens, spread):
     kept, wide, wider = (
-        np.array(
-            numbers.overlap(tokens, spread, numbers.score_nodes(tokens, spread, h))
-        )
+        np.array(overlap(tokens, spread, numbers.score_nodes(tokens, spread, h)))
         for h in (0.5, 1.0, 2.0)
     )
     assert wide == pytest.approx(kept, rel=1e-11)
@@ -262,7 +261,7 @@ def test_spacing_of_nodes_is_enough_for_what_it_promises(tokens, spread):
 def test_number_of_tokens_seen(m):
     scores = rng(m).standard_normal((20_000, m))
     overlaps = np.sum(attention.softmax(scores) ** 2, axis=1)
-    mean, _, _ = numbers.overlap(float(m), 1.0, numbers.score_nodes(m, 1.0))
+    mean, _, _ = overlap(float(m), 1.0, numbers.score_nodes(m, 1.0))
     noise = overlaps.std() / np.sqrt(len(overlaps))
     assert overlaps.mean() == pytest.approx(mean, abs=4 * noise)
 
@@ -271,11 +270,38 @@ def test_number_of_tokens_seen(m):
 def test_equal_weights_see_the_mean_of_random_tokens(m):
     """Its squared length varies as m (m − 1) cosines do, each by 1/n, in m² of them."""
     n, spread = 10_000.0, 0.01
-    law = numbers.overlap(float(m), spread, numbers.score_nodes(m, spread))
-    mean, variance = numbers.random_overlap(n, spread, law)
+    law = overlap(float(m), spread, numbers.score_nodes(m, spread))
+    mean, variance = random_overlap(n, spread, law)
     # Weights still differ by σ, and terms beyond 1/n are left out.
     assert mean == pytest.approx(1 / m, rel=1e-3)
     assert variance == pytest.approx(2 * (m - 1) / (m**3 * n), rel=2e-3)
+
+
+@pytest.mark.parametrize(("m", "spread"), [(4, 0.7), (8, 1.5), (32, 1.0)])
+def test_terms_of_random_tokens_are_moments_of_their_weights(m, spread):
+    """Mean and variance are polynomials in 1/n, whose coefficients can be drawn."""
+    law = overlap(float(m), spread, numbers.score_nodes(m, spread))
+    one, half = (np.array(random_overlap(n, spread, law)) for n in (1.0, 2.0))
+    second = 2 * (one + law[:2] - 2 * half)  # of f(0), f(1/2) and f(1)
+    first = one - law[:2] - second
+
+    z = rng(m).standard_normal((40, 10_000, m))
+    s = attention.softmax(spread * z)
+    p2, p3 = (np.sum(s**k, axis=-1) for k in (2, 3))
+    along = np.sum(s * z, axis=-1)  # (40, 10_000), the M of a draw
+    mean, var = along.mean(axis=1), along.var(axis=1)
+    both = np.mean(along * p2, axis=1) - mean * p2.mean(axis=1)
+    pairs = 2 * (np.mean(p2**2, axis=1) - p3.mean(axis=1) ** 2 / p2.mean(axis=1))
+    own = (1 + 4 * spread**2) * p2 - 4 * spread**2 * p3  # for many tokens
+    drawn = np.stack([
+        np.mean(along**2 - own, axis=1),
+        4 * mean * both + pairs,
+        4 * mean**2 * var + 2 * var**2,
+    ])  # fmt: skip
+    noise = drawn.std(axis=1) / np.sqrt(40)
+    wanted = [first[0], first[1], second[1]]
+    assert second[0] == pytest.approx(0, abs=1e-12)
+    assert np.all(np.abs(wanted - drawn.mean(axis=1)) < 4 * noise + 1e-4)
 
 
 @pytest.mark.parametrize("width", [8, 32, 128])
@@ -306,8 +332,8 @@ def test_tokens_that_have_met_stay_together_in_every_layer(cosine_of):
 def test_slope_of_the_overlap():
     for m, spread in ((3, 0.5), (100, 2.0)):
         nodes = numbers.score_nodes(m, spread)
-        ends = [numbers.overlap(m, spread + h, nodes)[0] for h in (-1e-5, 1e-5)]
-        slope = numbers.overlap(m, spread, nodes)[2]
+        ends = [overlap(m, spread + h, nodes)[0] for h in (-1e-5, 1e-5)]
+        slope = overlap(m, spread, nodes)[2]
         assert slope == pytest.approx(np.diff(ends)[0] / 2e-5, rel=1e-6)
 
 
@@ -468,7 +494,7 @@ def test_differences_left_by_attention(n):
     layer = PlainLayer(n, n, 0.5**0.5, 0.5**0.5)
     run = gram.simulate(np.eye(m), layer, 1, paths=20_000, rng=rng(n))
     share = np.trace(J @ run.states[-1] @ J, axis1=1, axis2=2) / (m - 1)
-    mean, _, _ = numbers.overlap(float(m), 1.0, numbers.score_nodes(m, 1.0))
+    mean, _, _ = overlap(float(m), 1.0, numbers.score_nodes(m, 1.0))
     noise = 4 * share.std() / np.sqrt(len(share))
     assert share.mean() == pytest.approx(0.5 + 0.5 * (mean - 1 / m), abs=noise + 1 / n)
 

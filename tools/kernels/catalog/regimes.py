@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lib.regimes import numbers
+from lib.regimes.overlap import ScoreNodes
 from tools.kernels.catalog.kernel import Kernel, Values
 
 
@@ -38,7 +39,7 @@ def regime_kurtosis(
     normal: Any,
     part: Any,
 ) -> Values:
-    nodes = numbers.ScoreNodes(score, chance, place, share, normal, part)
+    nodes = ScoreNodes(score, chance, place, share, normal, part)
     return numbers.kurtosis(width, heads, key_width, tokens, spread, nodes)
 
 
