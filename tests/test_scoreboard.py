@@ -249,7 +249,7 @@ def test_the_power_of_the_tests_is_that_of_the_record(board):
 
 
 def test_beside_each_verdict_stands_what_turns_it_red(board):
-    """File, line, change and number of the record, in the order of the rows."""
+    """File, function, change and number of the record, in the order of the rows."""
     rows = claims_record.read(ROOT)
     cells = board.locator(ROWS).evaluate_all(
         "rows => rows.map((r) => r.cells[5].innerText)"
@@ -257,7 +257,8 @@ def test_beside_each_verdict_stands_what_turns_it_red(board):
     assert len(cells) == len(rows)
     for cell, row in zip(cells, rows, strict=True):
         if mutant := row["mutant"]:
-            assert f"{mutant['file'].partition('/')[2]}:{mutant['line']}" in cell
+            places = [mutant["file"].partition("/")[2], mutant["function"]]
+            assert ": ".join(filter(None, places)) in cell
             assert f"{mutant['was']} → {mutant['to']}" in cell
             assert row["red"]["numbers"].partition(";")[0] in cell
         else:

@@ -44,7 +44,7 @@ def row(
     was, to = change(mutant, source)
     return start | {
         "mutant": {
-            "key": mutant.key, "file": mutant.file, "line": mutant.line,
+            "key": mutant.key, "file": mutant.file,
             "function": mutant.unit.scope or None, "was": was, "to": to,
         },
         "red": {name: verdict[name] for name in ("word", "measured", "numbers")},

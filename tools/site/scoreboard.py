@@ -81,7 +81,9 @@ def turns_red(row: dict[str, Any] | None) -> nodes.Node:
         return nodes.Text("not run")
     if (mutant := row["mutant"]) is None:
         return nodes.Text("none found")
-    where = f"{re.sub(r'^(lib|chapters)/', '', mutant['file'])}:{mutant['line']}"
+    where = re.sub(r"^(lib|chapters)/", "", mutant["file"])
+    if mutant["function"]:
+        where += f": {mutant['function']}"
     mark = nodes.inline(classes=["claim-red"])
     mark += [
         nodes.literal(text=where),
