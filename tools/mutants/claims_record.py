@@ -14,7 +14,8 @@ from tools.mutants.sites import Mutant, Text
 
 RECORD = Path("chapters/reference/claims-mutants.json")
 REASONS = Path("tools/mutants/claims.toml")
-LONGEST = 60  # characters of a change that is shown with what stands around it
+#: Characters of a change that is shown with what stands around it, to tell its place.
+SHORTEST, LONGEST = 16, 60
 
 Row = dict[str, Any]
 
@@ -69,16 +70,16 @@ def change(mutant: Mutant, source: bytes) -> tuple[str, str]:
             if max(map(len, pair)) > LONGEST:
                 break
             shown = pair[0], pair[1]
-            if len(pair[0]) > len(mutant.was) or mutant.kind in ("dropped", "sign"):
+            if len(pair[0]) >= SHORTEST:
                 break
     return " ".join(shown[0].split()), " ".join(shown[1].split())
 
 
 def _spans(source: bytes) -> Iterator[tuple[int, int]]:
-    """Places of the expressions of a source."""
+    """Places of the expressions of a source, and of what is added in place."""
     text = Text(source)
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.expr):
+        if isinstance(node, ast.expr | ast.AugAssign):
             yield text.span(node)
 
 
