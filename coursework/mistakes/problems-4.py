@@ -158,45 +158,45 @@ def threshold():
             "forgets the rotation",
             ["ring-rate-value"],
             """
-def ring_rate(n, q, beta):
+def ring_rate(n, k, beta):
     angle = 2 * np.pi * np.arange(n) / n
     kernel = np.exp(beta * np.cos(angle))
     slope = kernel * (np.cos(angle) - beta * np.sin(angle) ** 2)
-    return -slope @ (1 - np.cos(q * angle)) / kernel.sum()
+    return -slope @ (1 - np.cos(k * angle)) / kernel.sum()
 """,
         ),
         (
             "differentiates at the turned angle and keeps the odd part",
             ["ring-rate-value"],
             """
-def ring_rate(n, q, beta):
+def ring_rate(n, k, beta):
     angle = 2 * np.pi * np.arange(n) / n
     kernel = np.exp(beta * np.cos(angle))
     turned = angle + twist
     slope = kernel * (np.cos(turned) - beta * np.sin(turned) ** 2)
-    return -slope @ (1 - np.cos(q * angle)) / kernel.sum()
+    return -slope @ (1 - np.cos(k * angle)) / kernel.sum()
 """,
         ),
         (
             "of the unnormalized model",
             ["ring-rate-value"],
             """
-def ring_rate(n, q, beta):
+def ring_rate(n, k, beta):
     angle = 2 * np.pi * np.arange(n) / n
     kernel = np.exp(beta * np.cos(angle))
     slope = kernel * (np.cos(angle) - beta * np.sin(angle) ** 2)
-    return -np.cos(twist) * slope @ (1 - np.cos(q * angle)) / n
+    return -np.cos(twist) * slope @ (1 - np.cos(k * angle)) / n
 """,
         ),
         (
             "the kernel is not differentiated",
             ["ring-rate-value"],
             """
-def ring_rate(n, q, beta):
+def ring_rate(n, k, beta):
     angle = 2 * np.pi * np.arange(n) / n
     kernel = np.exp(beta * np.cos(angle))
     slope = np.cos(twist) * kernel * np.cos(angle)
-    return -slope @ (1 - np.cos(q * angle)) / kernel.sum()
+    return -slope @ (1 - np.cos(k * angle)) / kernel.sum()
 """,
         ),
     ],

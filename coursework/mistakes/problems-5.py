@@ -382,6 +382,11 @@ def scores(V, n, sigma, size, rng):
             _GAP.format(lines="finite, limit = u(t), u(one)"),
         ),
         (
+            "leaves the scores at infinite width",
+            ["gap-mean"],
+            _GAP.format(lines="finite, limit = factor * u(one), u(one)"),
+        ),
+        (
             "is the gap of the other sign",
             ["gap-mean"],
             _GAP.format(lines="limit, finite = factor * u(t), u(one)"),
@@ -492,6 +497,36 @@ def next_square(seen, values, probs):
     ],
     "write": [
         (
+            "averages the tokens themselves",
+            ["write-hypotheses", "write-law"],
+            _WRITE.format(
+                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
+                " for x in program.inputs(V)]",
+                scale="sigma",
+            ).replace("program.matmul(W_output, program.matmul(W_value, x))", "x"),
+        ),
+        (
+            "has no output matrix",
+            ["write-hypotheses", "write-law"],
+            _WRITE.format(
+                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
+                " for x in program.inputs(V)]",
+                scale="sigma",
+            ).replace(
+                "program.matmul(W_output, program.matmul(W_value, x))",
+                "program.matmul(W_value, x)",
+            ),
+        ),
+        (
+            "has one matrix for values and outputs",
+            ["write-hypotheses", "write-law"],
+            _WRITE.format(
+                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
+                " for x in program.inputs(V)]",
+                scale="sigma",
+            ).replace("W_output, program", "W_value, program"),
+        ),
+        (
             "ties the matrices of queries and keys",
             ["write-hypotheses", "write-law"],
             _WRITE.format(
@@ -525,6 +560,29 @@ def next_square(seen, values, probs):
         ),
     ],
     "broken": [
+        (
+            "has scores and no attention",
+            ["broken-kinds"],
+            """
+def broken(kind, V):
+    program = Program()
+    tokens = program.inputs(V)
+    if kind != "unbounded":
+        tokens = [program.nonlin(np.tanh, x, bounded=True) for x in tokens]
+    one = program.matrix()
+    two = one if kind == "tied" else program.matrix()
+    keys = [program.matmul(two, x) for x in tokens]
+    scores = [
+        [program.dot(program.matmul(one, x), k) for k in keys] for x in tokens
+    ]
+    if kind == "reused":
+        program.matmul(one, keys[0])
+    if kind == "stacked":
+        row = program.nonlin(lambda x, p: x * p, tokens[0], scores[0][0])
+        program.matmul(program.matrix(), row)
+    return program
+""",
+        ),
         (
             "reuses the matrix of the values for the output",
             ["broken-kinds"],
