@@ -96,7 +96,7 @@ def kurtosis(
 
     which is :math:`6 e^{-2\sigma^2}` for many tokens. More random tokens than
     dimensions are far from orthonormal; then :math:`u_a` is that of
-    :func:`lib.regimes.overlap.random_overlap`. (Up to terms of order 1/n, and of the
+    ``lib.regimes.overlap.random_overlap``. (Up to terms of order 1/n, and of the
     order of 1/(nH).)
 
     Returns
@@ -315,7 +315,7 @@ def order_errors(spread: Any, orders: Array, log_factorial: Array) -> Any:
 
 
 def score_nodes(tokens: float, spread: float, spacing: float = 1.0) -> ScoreNodes:
-    """Trapezoid nodes of :func:`lib.regimes.overlap.overlap`.
+    """Trapezoid nodes of ``lib.regimes.overlap.overlap``.
 
     The sums of analytic functions converge geometrically: with the spacing 1 only
     rounding is left, with 2 an error of about 1e-4, at a quarter of the cost.
