@@ -77,6 +77,12 @@ def write(V, sigma):
     ]
 """
 
+_BOUNDED = (
+    "[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
+    " for x in program.inputs(V)]"
+)
+_RIGHT = _WRITE.format(tokens=_BOUNDED, scale="sigma")
+
 _BROKEN = """
 def broken(kind, V):
     program = Program()
@@ -499,20 +505,12 @@ def next_square(seen, values, probs):
         (
             "averages the tokens themselves",
             ["write-hypotheses", "write-law"],
-            _WRITE.format(
-                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
-                " for x in program.inputs(V)]",
-                scale="sigma",
-            ).replace("program.matmul(W_output, program.matmul(W_value, x))", "x"),
+            _RIGHT.replace("program.matmul(W_output, program.matmul(W_value, x))", "x"),
         ),
         (
             "has no output matrix",
             ["write-hypotheses", "write-law"],
-            _WRITE.format(
-                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
-                " for x in program.inputs(V)]",
-                scale="sigma",
-            ).replace(
+            _RIGHT.replace(
                 "program.matmul(W_output, program.matmul(W_value, x))",
                 "program.matmul(W_value, x)",
             ),
@@ -520,20 +518,12 @@ def next_square(seen, values, probs):
         (
             "has one matrix for values and outputs",
             ["write-hypotheses", "write-law"],
-            _WRITE.format(
-                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
-                " for x in program.inputs(V)]",
-                scale="sigma",
-            ).replace("W_output, program", "W_value, program"),
+            _RIGHT.replace("W_output, program", "W_value, program"),
         ),
         (
             "ties the matrices of queries and keys",
             ["write-hypotheses", "write-law"],
-            _WRITE.format(
-                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
-                " for x in program.inputs(V)]",
-                scale="sigma",
-            ).replace("program.matmul(W_key, x)", "program.matmul(W_query, x)"),
+            _RIGHT.replace("program.matmul(W_key, x)", "program.matmul(W_query, x)"),
         ),
         (
             "has tokens without a bound",
@@ -543,11 +533,7 @@ def next_square(seen, values, probs):
         (
             "forgets the score scale",
             ["write-law"],
-            _WRITE.format(
-                tokens="[program.nonlin(lambda x: np.clip(x, -50, 50), x, bounded=True)"
-                " for x in program.inputs(V)]",
-                scale="1.0",
-            ),
+            _WRITE.format(tokens=_BOUNDED, scale="1.0"),
         ),
         (
             "bounds the tokens by a function that changes their Gram matrix",
